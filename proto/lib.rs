@@ -10,7 +10,7 @@
 
 mod batched;
 
-// Generated code follows its generator's taste.
+// Generated code is not written by the rules of this project.
 #[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic)]
 mod generated {
     pub(crate) mod tfplugin5 {
@@ -40,7 +40,7 @@ pub mod tfplugin6 {
     pub use crate::generated::tfplugin6::*;
 }
 
-/// What go-plugin's library serves beside the plugin itself: broker, controller, standard streams.
+/// Services of go-plugin's library beside the plugin itself: broker, controller, standard streams.
 pub mod go_plugin {
     pub use crate::generated::go_plugin::*;
 }
@@ -56,34 +56,36 @@ pub mod health {
 }
 
 /// Metadata of an answer to GetProviderSchema, beside the protocol: the managed resource types, separated by commas, whose
-/// objects are all in the state. Reading one gives back what was given, and a stored object of the current schema version is
-/// the object as it stands.
+/// objects are all in the state. Reading such an object returns the stored one, and a stored object of the current schema
+/// version is up to date.
 pub const STATE_ONLY: &str = "monoform-state-only";
 
 /// Metadata of an answer to GetProviderSchema, beside the protocol: the version of the service [`calls`] that is served on the same
-/// connection. The only one there is: [`STREAM_OF_CALLS_VERSION`].
+/// connection. The only version so far is [`STREAM_OF_CALLS_VERSION`].
 pub const STREAM_OF_CALLS: &str = "monoform-stream-of-calls";
 
 /// See [`STREAM_OF_CALLS`].
 pub const STREAM_OF_CALLS_VERSION: &str = "1";
 
-/// Metadata of a request LockState, beside the protocol: who asks for the lock, as the JSON text that all programs of this family
-/// write. With it a store of ours writes the same lock as they do. A plugin that does not know it says who it is itself.
+/// Metadata of a request LockState, beside the protocol: the holder of the requested lock, in the JSON form that Terraform and
+/// related programs use. With it, a store of this project writes the same lock as they do. A plugin that does not know this
+/// metadata names itself as the holder.
 pub const STATE_LOCK_INFO: &str = "monoform-state-lock-info-bin";
 
-/// Metadata of an answer to LockState that is an error, beside the protocol: who holds the lock, in the same form. That a lock
-/// is held, and not that something else went wrong, is known by this, and only then is it tried again.
+/// Metadata of an answer to LockState that is an error, beside the protocol: the current holder of the lock, in the same form.
+/// Only this metadata shows that the lock is held, and that the request failed for no other reason. Only then is the request
+/// repeated.
 pub const STATE_LOCK_HOLDER: &str = "monoform-state-lock-holder-bin";
 
-/// Metadata of an answer to ConfigureStateStore, beside the protocol: which workspaces there can be. `single`: one state only;
-/// `named`: any number, and the default one is there if it is listed, as with a plugin that does not say this; `default`: any
-/// number, and the default one is always there; `by-state`: the
-/// same, and one that has no state gets an empty one when it is opened; `no-default`: any number, but none is
-/// called `default`; one is there without a state, too, and writing nothing makes it.
+/// Metadata of an answer to ConfigureStateStore, beside the protocol: the workspaces that the store can have. `single`: one
+/// state only. `named`: any number; the default workspace exists if it is listed, which is also the meaning of a missing
+/// value. `default`: any number; the default workspace always exists. `by-state`: like `default`, but a workspace without a
+/// state gets an empty one when it is opened. `no-default`: any number, but none with the name `default`; a workspace can
+/// exist without a state, and is created by writing none.
 pub const STATE_WORKSPACES: &str = "monoform-state-workspaces";
 
-/// `@module` of a line in the log that a plugin of ours writes at any level of logging: a server has not answered for a while. The
-/// message is the server's host, which the command tells its user.
+/// `@module` of a log line that plugins of this project write at every log level: a server has not answered for a while. The
+/// message is the server's host, which the command shows to its user.
 pub const WAITING: &str = "monoform.waiting";
 
 #[cfg(test)]
@@ -116,7 +118,7 @@ mod tests {
         assert_eq!(six.encode_to_vec(), [10 << 3 | 2, 2, 3 << 3, 2]);
     }
 
-    /// `Stop` and `Error` are spelled oddly in the protocol; the wire knows only numbers.
+    /// `Stop` and `Error` are spelled oddly in the protocol; messages contain only their numbers.
     #[test]
     fn the_error_of_stop_is_field_one() {
         let five = tfplugin5::stop::Response { error: "x".into() };

@@ -362,7 +362,7 @@ pub fn table() -> Builtins {
     let executable = own_executable();
     Builtins {
         left_out: LEFT_OUT.to_vec(),
-        // The command line looks for it when it knows its environment.
+        // The command line searches for a pack once it knows its environment.
         carried: Carried::Nothing,
         executable,
         providers: providers.collect(),

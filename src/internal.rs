@@ -129,7 +129,7 @@ fn print(text: &str) -> ExitCode {
 }
 
 fn fail(text: &str) -> ExitCode {
-    // If the error stream is closed, too, only the status is left to report with.
+    // If standard error is closed, too, only the exit status can report the failure.
     let _ = std::io::stderr().write_all(text.as_bytes());
     ExitCode::FAILURE
 }
@@ -142,7 +142,7 @@ fn list() -> String {
             Sort::Provisioner => "provisioner",
             Sort::StateStore => "state store",
         };
-        // Plugins without separate releases are parts of Terraform.
+        // Plugins that are not released separately are parts of Terraform.
         let stands_for = match (plugin.kind, plugin.version) {
             (Kind::Provider, Some(version)) => version.to_owned(),
             (_, Some(version)) => format!("Terraform {version}"),

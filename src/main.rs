@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    // A version contains dots, so only the suffix of Windows executables may be cut off.
+    // Only the suffix of Windows executables is removed, because versions contain dots, too.
     let full = Path::new(&called_as)
         .file_name()
         .unwrap_or_default()
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
     system::console::prepare();
     let environment: Vec<_> = std::env::vars_os().collect();
-    // Before the table: addresses of its providers depend on the mode.
+    // The mode is selected before the table is made, because the addresses in it depend on the mode.
     cli::select_mode(&name, &environment);
     cli::main(cli::Invocation {
         builtins: builtins::table(),

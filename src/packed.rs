@@ -17,7 +17,7 @@ enum Error {
     NoMemory(#[source] std::io::Error),
     #[error("the provider cannot be run from memory: {}", cli::io_reason(.0))]
     NotRun(#[source] std::io::Error),
-    /// A variable of the environment, or the name of the file.
+    /// A variable of the environment, or the name of the file, contains a zero byte.
     #[error(transparent)]
     Nul(#[from] std::ffi::NulError),
 }

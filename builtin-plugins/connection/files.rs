@@ -139,7 +139,8 @@ pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
 
 fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
     let at = |path: &Path, error: io::Error| match path.read_link() {
-        // A dangling link: the system's "not found" would name a path that the user can see.
+        // The link points to a missing file. The system's "not found" would name the path of the link, which
+        // the user can see.
         Ok(target) if error.kind() == io::ErrorKind::NotFound => Error::fatal(format!(
             "{} is a link to {}, which does not exist: remove the link, or create what it leads to",
             path.display(),

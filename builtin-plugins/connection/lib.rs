@@ -17,8 +17,8 @@
 //! For both kinds: connecting is tried again, with growing waits, until the `timeout` of the block is over. Commands and copies
 //! have no limit of time. An interrupted command is ended on the other machine. Files are streamed.
 //!
-//! WinRM was tried with an endpoint of the tests only, and SSH to Windows not at all: no such machine was at hand. NTLM does not
-//! encrypt messages here, so a server must allow unencrypted messages or be connected to with `https`.
+//! WinRM was tested only with a simulated service, and SSH to Windows not at all, because no machine with Windows was available.
+//! NTLM does not encrypt messages here, so a server must allow unencrypted messages or be connected to with `https`.
 //!
 //! Begin with [`Settings`], then `ssh/mod.rs`.
 
@@ -112,7 +112,8 @@ impl Connection {
     pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Inner::Ssh(ssh) => ssh.upload_script(path, script).await,
-            // Windows decides by the extension of the path how a file is run, so there is neither a first line nor a mode.
+            // Windows selects the program by the file's extension, so the script gets neither a `#!` line nor an
+            // execute bit.
             Inner::Winrm(winrm) => winrm.upload(path, Content::Bytes(script)).await,
         }
     }
@@ -142,7 +143,7 @@ impl Connection {
     pub async fn close(self) {
         match self.0 {
             Inner::Ssh(ssh) => ssh.close().await,
-            // Shells are ended after each command; an idle HTTP connection needs no goodbye.
+            // Each command has already deleted its shell, and an idle HTTP connection needs no closing request.
             Inner::Winrm(_) => {}
         }
     }

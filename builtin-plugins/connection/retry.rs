@@ -37,7 +37,7 @@ pub async fn retry<T, F: Future<Output = Result<T>>>(
         match result {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) if error.is_fatal() => return Err(error),
-            // Also after a refused login: a machine that is starting may answer before its users exist.
+            // A refused login is retried, too: a machine that is starting may answer before its users exist.
             Ok(Err(error)) => last = Some(error),
             Err(_) => return Err(why("timeout", last)),
         }

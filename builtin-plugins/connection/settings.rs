@@ -64,7 +64,7 @@ impl Settings {
     /// Returns a path for a script on the other machine. `%RAND%` in the setting is replaced by a random number.
     #[must_use]
     pub fn script_path(&self) -> String {
-        // Terraform's numbers are non-negative and of 32 bits with a sign.
+        // Terraform uses non-negative numbers of 32 bits with a sign, so the highest bit is cleared.
         let number = rand::random::<u32>() >> 1;
         self.script_path.replace("%RAND%", &number.to_string())
     }
@@ -106,7 +106,7 @@ impl Arguments {
 
     fn port(&self, name: &str, default: u16) -> Result<u16> {
         match self.text(name) {
-            // Terraform takes port 0 for one that is not set.
+            // Terraform treats port 0 as not set.
             "" | "0" => Ok(default),
             text => text
                 .parse()
@@ -225,7 +225,7 @@ fn winrm(arguments: &Arguments) -> Result<Settings> {
         return Err(Error::fatal("host for provisioner cannot be empty"));
     }
     let script_path = arguments.or("script_path", "C:/Temp/terraform_%RAND%.cmd");
-    // Compared with forward slashes, since both forms are the same path to Windows.
+    // The paths are compared with forward slashes, since both forms are the same path to Windows.
     if script_path.replace('\\', "/").starts_with("C:/Windows/Temp") {
         return Err(Error::fatal(
             "script_path cannot be in C:\\Windows\\Temp: Windows may remove scripts there before they run. Choose another folder.",

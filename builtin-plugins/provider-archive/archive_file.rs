@@ -186,7 +186,7 @@ impl Resource for ArchiveFile {
     }
 
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
-        // A refresh makes the archive anew, so that changed files show as changed checksums.
+        // A refresh makes the archive again, so that changed files show as changed checksums.
         blocking(move || build(state)).await.map(Some)
     }
 

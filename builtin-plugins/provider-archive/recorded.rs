@@ -35,7 +35,7 @@ async fn archives_have_the_official_checksums() {
         filename: filename.into(),
         content: content.into(),
     };
-    // The arguments of the archive, then the checksums as zip and as tar.gz.
+    // A case has the arguments of the archive, then the checksums as zip and as tar.gz.
     type Case<'a> = (Vec<(&'a str, Value)>, &'a str, &'a str);
     let cases: [Case<'_>; 5] = [
         (

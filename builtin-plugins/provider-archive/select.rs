@@ -84,7 +84,7 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> 
             let mut walk = Walk {
                 excludes: patterns.collect::<Result<_, _>>()?,
                 follow,
-                // Compared by inode: the archive may have another path, through a link.
+                // The output is compared by inode: the archive may have another path, through a link.
                 output: Identity::at(&output).ok(),
                 above: Vec::new(),
                 found: Vec::new(),

@@ -57,7 +57,8 @@ fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Re
             }
         }
     }
-    // As Go writes it: a size that the octal digits of the field cannot hold is in a record, and the field is zero.
+    // As in Go's library, a size with too many octal digits for the field is in an extended record, and the field
+    // is zero.
     if size > LARGEST {
         record(&mut records, "size", size.to_string().as_bytes());
         header.set_size(0);
@@ -138,7 +139,7 @@ fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
     if name.len() <= NAME {
         return Some((b"", name));
     }
-    // The slash between the two fields belongs to neither of them.
+    // The slash between prefix and name is stored in neither of the two fields.
     let longest = name.len().min(PREFIX + 1);
     let slash = name
         .get(..longest)?

@@ -133,7 +133,7 @@ async fn a_directory_in_both_formats() {
         assert_eq!(state.get("output_size"), Some(&Value::number(bytes.len() as i64)));
         assert_eq!(state.get("id"), state.get("output_sha"));
 
-        // Times, and an earlier archive, have no effect.
+        // Modification times and an earlier archive do not change the result.
         let touched = fs::File::options()
             .append(true)
             .open(dir.path().join("in/a.txt"))

@@ -82,7 +82,7 @@ fn needs_utf8(name: &[u8]) -> bool {
 fn put(out: &mut Counter<impl Write>, entry: &mut Listed, mut content: impl Read) -> io::Result<()> {
     let mut header = Fields::new(0x0403_4b50);
     header.u16s(&[VERSION_20, entry.flags, DEFLATE, 0, entry.date]);
-    // Checksum and sizes are not known before the data, and follow it.
+    // The checksum and the sizes are known only after the data, so they follow it.
     header.u32s(&[0, 0, 0]);
     header.u16s(&[name_length(entry)?, 0]);
     header.0.extend_from_slice(&entry.name);

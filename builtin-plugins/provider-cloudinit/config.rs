@@ -55,7 +55,7 @@ fn cannot_render(problem: String) -> Diagnostic {
 fn check(config: &Model) -> Diagnostics {
     let wanted = |attr: &Attr<bool>| match attr {
         Attr::Known(wanted) => Some(*wanted),
-        // The configuration lacks the default, which is true for both.
+        // An argument that is not set has its default here, which is true for both arguments.
         Attr::Null => Some(true),
         Attr::Unknown => None,
     };

@@ -25,7 +25,7 @@ pub(crate) struct Client {
     settings: Settings,
 }
 
-/// Reason why there is no answer.
+/// Reason for a missing answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     Timeout(Duration),
@@ -109,7 +109,7 @@ impl Client {
             .to_vec()
             .map_err(|e| other(format!("the message cannot be written: {e}")))?;
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        // Signed anew for each attempt, since the time is a part of the signature.
+        // The message is signed again for each attempt, since the time is a part of the signature.
         let signed = match &self.settings.key {
             Some(key) => {
                 let signed = key.sign(&bytes, now());
@@ -147,8 +147,8 @@ impl Client {
         if let Some((key, (_, mac))) = &signed {
             match key.verify(&answer, mac, now()) {
                 Ok(()) => {}
-                // A server may refuse a message before it verifies signatures. Of an unsigned answer, only a refusal is
-                // accepted.
+                // A server may refuse a message before it verifies signatures, so an unsigned answer is accepted only
+                // if it is a refusal.
                 Err(tsig::Problem::Unsigned) if is_refusal(parsed.metadata.response_code) => {}
                 Err(problem) => return Err(other(problem.to_string())),
             }

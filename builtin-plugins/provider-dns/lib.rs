@@ -5,8 +5,8 @@
 //! signs (RFC 8945). [`text`] converts names and strings in the form of zone files. The data sources ([`data`]) use the system's
 //! resolver ([`lookup`]) and do not need the provider's configuration.
 //!
-//! It implements version 3.6.1 of the official provider. Of the crates of this workspace it may use only the SDK. It deviates
-//! where the official one gets in the way:
+//! It implements version 3.6.1 of the official provider. Of the crates of this workspace it may use only the SDK. It differs
+//! from the official provider where that one hinders users:
 //! - `recursive` has effect (there, the flag is cleared before the query is sent).
 //! - After a failed update, an A or AAAA set stays in the state (there, it is forgotten).
 //! - If the server writes a name or an address differently (`Mail.example.`, `10.0.0.01`, `2001:0db8::1`, other escapes in a TXT
@@ -227,7 +227,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_server_addresses_cannot_be_managed() {
-        // A server in the environment would be used.
+        // The provider would use a server that is set in the environment.
         if variable("DNS_UPDATE_SERVER").is_some() {
             return;
         }

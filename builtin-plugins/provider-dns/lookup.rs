@@ -33,7 +33,7 @@ struct Line {
 }
 
 fn hosts() -> Vec<Line> {
-    // Read for each lookup: a plugin process may live long, and the file is small.
+    // The file is read for each lookup: a plugin process may live long, and the file is small.
     let text = std::fs::read_to_string(HOSTS).unwrap_or_default();
     lines(&text)
 }
@@ -78,7 +78,7 @@ fn resolver() -> Result<TokioResolver, LookupError> {
             Resolver::builder_with_config(ResolverConfig::from_parts(None, Vec::new(), vec![local]), provider)
         }
     };
-    // Needed for the canonical name, which is found through the aliases.
+    // The records of aliases are needed for the canonical name, which is found through the aliases.
     builder.options_mut().preserve_intermediates = true;
     Ok(builder.build()?)
 }

@@ -274,7 +274,7 @@ impl<K: Kind> Resource for Records<K> {
         if text::is_complete(place.zone) && !text::is_complete(place.name) {
             problems.extend(text::name(&place.text()).err());
         }
-        // The validators of the single attributes report these.
+        // The validators of the single attributes report these errors.
         problems.retain(|problem| {
             !matches!(
                 problem,
@@ -323,7 +323,7 @@ impl<K: Kind> Resource for Records<K> {
         update(&client, "updating", place.zone, records?).await?;
         let id = place.text();
         plan.set_id(id);
-        // The records exist now, also if the query of the result fails.
+        // The records exist now, even if the query of the result fails.
         cx.save(&plan);
         self.outcome(&client, plan, cx).await
     }

@@ -1,7 +1,7 @@
 //! Signatures of messages with a shared secret (TSIG, RFC 8945).
 //!
-//! Written here because the DNS library supports neither MD5 nor SHA-1, which keys in use still have. It works on messages in
-//! wire format, since their bytes are signed.
+//! Written here because the DNS library supports neither MD5 nor SHA-1, which existing keys still use. It works on messages
+//! in wire format, since their bytes are signed.
 
 use hickory_proto::rr::Name;
 use hmac::{Hmac, KeyInit, Mac};
@@ -174,7 +174,7 @@ impl Key {
         if let Some(problem) = Problem::from_code(record.error) {
             return Err(problem);
         }
-        // Checked after the signature: the time of an unverified message is meaningless.
+        // The time is checked after the signature: the time of an unverified message is meaningless.
         if now.abs_diff(record.time) > u64::from(FUDGE) {
             return Err(Problem::BadTime);
         }

@@ -53,7 +53,7 @@ impl DataSource for External {
             .at_attribute("program")
             .into());
         };
-        // Found before the start, so that a missing program has an error of its own.
+        // The program is searched before it is started, so that a missing program has an error of its own.
         let path = program::find(&name).map_err(|problem| {
             about_program(
                 "External Program Lookup Failed",

@@ -39,7 +39,7 @@ impl Answer {
                 return Err(BodyError::TooLarge);
             }
             body = plain;
-            // As Go's client does: the attributes describe the body that the user gets.
+            // As in Go's client, the header is removed: the attributes describe the decompressed body.
             headers.remove(CONTENT_ENCODING);
             headers.remove(CONTENT_LENGTH);
         }

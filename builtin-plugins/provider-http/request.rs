@@ -77,14 +77,14 @@ impl Request {
                 USER_AGENT if value.is_empty() => {
                     out.remove(name);
                 }
-                // The body determines these headers.
+                // These headers follow from the body.
                 CONTENT_LENGTH | TRANSFER_ENCODING | TRAILER => {}
                 _ => {
                     out.insert(name, value);
                 }
             }
         }
-        // The response is only decompressed here if the user has not asked for compressed bytes or for a range of them.
+        // The response is only decompressed here if the user has not requested compressed bytes or a range of them.
         let gzip = method != Method::HEAD && !out.contains_key(ACCEPT_ENCODING) && !out.contains_key(RANGE);
         if gzip {
             out.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));

@@ -49,8 +49,8 @@ pub(crate) fn pause(tries: i64, limits: &Limits) -> Duration {
 
 /// Returns the pause that a busy server requests (`Retry-After`).
 pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
-    // As in the official provider, other statuses do not count, and the pause is unlimited: a server that is asked too early would
-    // refuse all attempts.
+    // As in the official provider, only these two statuses have a requested pause, and the pause is unlimited: a server that is
+    // retried too early would refuse all attempts.
     match response.status() {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             retry::whole_asked_pause(response.header_map())

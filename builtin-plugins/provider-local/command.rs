@@ -130,7 +130,7 @@ impl DataSource for LocalCommand {
 
     async fn read(&self, mut config: Model, cx: &mut Context<()>) -> Result<Model> {
         let result = run(&mut config, cx.stop()).await;
-        // A command that ran and failed has output, which the answer has beside the error.
+        // A command that ran and failed has output, which is returned beside the error.
         if config.exit_code.known().is_some() {
             cx.save(&config);
         }

@@ -206,7 +206,7 @@ macro_rules! file_resource {
             }
 
             async fn delete(&self, state: $model, _cx: &mut Context<()>) -> Result<()> {
-                // As in the official provider: a file that cannot be removed is given up.
+                // As in the official provider, a failure to remove the file is ignored.
                 drop(std::fs::remove_file(state.filename.text()));
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! `null_data_source`.
+//! The data source `null_data_source`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `null_resource`.
+//! The resource `null_resource`.
 
 use std::collections::BTreeMap;
 

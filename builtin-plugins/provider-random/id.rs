@@ -1,4 +1,4 @@
-//! `random_id`.
+//! The resource `random_id`.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -67,7 +67,7 @@ impl Resource for RandomId {
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
-        // At the last comma: a prefix may contain commas, and base64 has none.
+        // The ID is split at the last comma, because a prefix may contain commas, and base64 has none.
         let (prefix, encoded) = match id.rsplit_once(',') {
             Some((prefix, encoded)) => (Attr::from(prefix), encoded),
             None => (Attr::Null, id),

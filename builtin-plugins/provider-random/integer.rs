@@ -1,4 +1,4 @@
-//! `random_integer`.
+//! The resource `random_integer`.
 
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{Attr, Context, Resource, Result, Schema, async_trait, model};

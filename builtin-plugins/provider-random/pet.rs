@@ -1,4 +1,4 @@
-//! `random_pet`.
+//! The resource `random_pet`.
 
 use monoform_sdk::schema::{computed, optional};
 use monoform_sdk::{Attr, Context, Resource, Result, Schema, async_trait, model};

@@ -20,7 +20,7 @@ const MODULUS: i64 = (1 << 31) - 1;
 static FIXED: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let mut small = Small::new(1);
     let start: Vec<u64> = (0..WORDS).map(|_| small.word(20, 10)).collect();
-    // In the order of k, from −607 on, and as far beyond as the combination reaches.
+    // The start words in the order of k from −607 on, and the further words that the linear combination needs.
     let mut y: Vec<u64> = (0..WORDS).map(|k| start[slot(k as u64)]).collect();
     for k in WORDS..2 * WORDS {
         y.push(y[k - WORDS].wrapping_add(y[k - WORDS + LAG]));

@@ -1,4 +1,4 @@
-//! `random_shuffle`.
+//! The resource `random_shuffle`.
 
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{Attr, Context, Resource, Result, Schema, async_trait, model};
@@ -31,7 +31,7 @@ pub(crate) struct RandomShuffle;
 fn shuffle<T: Clone>(input: &[T], count: usize, seed: &str) -> Vec<T> {
     let mut result = Vec::with_capacity(count);
     let mut seeded = (!seed.is_empty()).then(|| Seeded::new(seed));
-    // Without this, a list that is empty would never yield enough.
+    // An empty list never yields enough elements: the loop would not end.
     while result.len() < count && !input.is_empty() {
         let order = match &mut seeded {
             Some(seeded) => seeded.permutation(input.len()),

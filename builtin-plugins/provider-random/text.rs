@@ -54,7 +54,7 @@ impl Wish {
             let least = crate::length(class.least.max(0), summary)?;
             out.extend((0..least).filter_map(|_| alphabet.choose(&mut rng)));
             if class.enabled {
-                // One alphabet of all classes: each character has the same probability.
+                // The characters come from one alphabet of all classes, so that each has the same probability.
                 all.extend(alphabet);
             }
         }
@@ -65,7 +65,8 @@ impl Wish {
             ));
         }
         out.extend((out.len()..length).filter_map(|_| all.choose(&mut rng)));
-        // The minima are at the beginning, where they would give away the class of each character.
+        // The required minimum of each class is at the beginning, where it would reveal the classes of those
+        // characters.
         out.shuffle(&mut rng);
         Ok(out.into_iter().collect())
     }

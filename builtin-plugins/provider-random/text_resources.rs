@@ -170,7 +170,7 @@ fn same_as(other: &'static str) -> Modifier {
         change.planned = match (change.config.is_null(), twin.is_null()) {
             (false, false) => {
                 let differ = change.config.is_known() && twin.is_known() && change.config != twin;
-                // Reported once, though the rule runs for both arguments.
+                // The contradiction is reported once, though the rule runs for both arguments.
                 if differ && other == "numeric" {
                     change.diagnostics.push(
                         Diagnostic::error(

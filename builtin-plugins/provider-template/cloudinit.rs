@@ -173,7 +173,7 @@ mod tests {
         let harness = Harness::new(crate::provider());
         let config = [part("baz"), ("gzip", false.into()), ("base64_encode", false.into())];
         let state = harness.data("template_cloudinit_config", &config).await.unwrap();
-        // The vector of the official provider's own tests.
+        // The test vector is from the official provider's own tests.
         assert_eq!(state.get("id"), Some(&"2112020244".into()));
         let error = harness
             .data(

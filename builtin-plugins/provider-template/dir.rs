@@ -65,7 +65,7 @@ fn delete(dir: &Path) -> Result<()> {
 fn create(source: &Path, destination: &Path, vars: &BTreeMap<String, String>) -> Result<String> {
     let mut templates = Vec::new();
     files(source, &mut templates).map_err(|e| failed("reading", source, &e))?;
-    // The destination is deleted first, and the templates in it would be lost.
+    // The destination is deleted before rendering, so templates inside it would be lost.
     if let (Ok(from), Ok(to)) = (source.canonicalize(), destination.canonicalize())
         && from.starts_with(to)
     {

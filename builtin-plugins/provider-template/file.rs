@@ -156,7 +156,7 @@ mod tests {
         let other = [("template", "Hi ${who}".into()), ("vars", vars("who", "them"))];
         let changed = harness.plan("template_file", Some(&state), &other).await.unwrap();
         assert_eq!(changed.replace, ["vars"]);
-        // An empty text here was null there.
+        // An empty template causes no difference in the next plan.
         let empty = harness
             .create("template_file", &[("template", "".into())])
             .await

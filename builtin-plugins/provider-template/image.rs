@@ -102,7 +102,7 @@ fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     put(108, 8, &octal(u64::from(metadata.uid()), 7));
     put(116, 8, &octal(u64::from(metadata.gid()), 7));
     put(124, 12, &octal(if metadata.is_file() { metadata.len() } else { 0 }, 11));
-    // Rounded to seconds, as Go's library does.
+    // The time is rounded to seconds, as Go's library does.
     let seconds = metadata.mtime() + i64::from(metadata.mtime_nsec() >= 500_000_000);
     put(136, 12, &octal(u64::try_from(seconds).unwrap_or_default(), 11));
     let kind: &[u8] = match metadata.file_type() {

@@ -43,7 +43,8 @@ pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Re
     if problems.has_errors() {
         return Err(RenderError::Template(problems));
     }
-    // Checked before evaluation, so that unknown names are also reported in branches that are not taken.
+    // The references are checked before evaluation, so that unknown names are also reported in branches that
+    // are not taken.
     let missing = lang::refs::traversals(&template)
         .into_iter()
         .filter(|t| !variables.contains_key(&*t.root));

@@ -1,4 +1,4 @@
-//! `terraform_data`.
+//! The resource `terraform_data`.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl Resource for TerraformData {
         let Any(input) = &planned.input;
         planned.output = Any(match &prior {
             Some(prior) if prior.input.0 == *input => prior.output.0.clone(),
-            // A null has a type, too, which the output must have.
+            // A null value has a type, too, which the output must have.
             _ if input.is_null() => Value::null(input.ty().clone()),
             _ => Value::unknown(input.ty().clone()),
         });
@@ -135,7 +135,8 @@ impl Resource for TerraformData {
             .into());
         }
         let old: NullResource = source.read()?;
-        // An object and not a map, as braces in a configuration make it: the same triggers are then no change.
+        // The triggers become an object, as braces in a configuration do; a map of the same values would count
+        // as a change.
         let triggers = match old.triggers {
             Attr::Known(triggers) => Value::object(triggers.into_iter().map(|(name, value)| {
                 (
@@ -215,7 +216,8 @@ fn equal_apart_from_added_block(was: &Value, will: &Value) -> bool {
                 })
         }
         (Type::Tuple(_), Type::Tuple(_)) | (Type::List(_), Type::List(_)) | (Type::Set(_), Type::Set(_)) => {
-            // The order of a set follows its elements, and the added block is null in all of them.
+            // Sets are ordered by their elements. The added block is null in all of them, so it does not change
+            // the order.
             match (was.as_seq(), will.as_seq()) {
                 (Some(x), Some(y)) => {
                     x.len() == y.len() && x.iter().zip(y).all(|(x, y)| equal_apart_from_added_block(x, y))

@@ -1,4 +1,4 @@
-//! Variable files to values.
+//! Decoding of variable files to values.
 
 use lang::eval::{Context, evaluate};
 use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};

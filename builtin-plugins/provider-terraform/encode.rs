@@ -1,4 +1,4 @@
-//! Values as text: expressions and variable files.
+//! Encoding of values as text: expressions and variable files.
 
 use monoform_sdk::cty::Value;
 use syntax::lexer::is_name;

@@ -119,7 +119,7 @@ fn what_is_known(value: &Value) -> Refinements {
         Type::String => Some("\""),
         _ => None,
     };
-    // Also a null has a text, so the text itself is never null.
+    // A null value has a text, too, so the text itself is never null.
     Refinements {
         prefix: prefix.map(Into::into),
         ..Refinements::not_null()

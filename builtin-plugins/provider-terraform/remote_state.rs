@@ -118,7 +118,7 @@ impl DataSource for RemoteState {
 /// Checks that states of this kind of backend can be read.
 fn known_backend(name: &str, stores: Stores) -> std::result::Result<(), Diagnostic> {
     let detail = match name {
-        // Terraform takes `_local` for the same backend.
+        // Terraform treats `_local` as the same backend.
         "local" | "_local" => return Ok(()),
         name if stores.iter().any(|(store, _)| *store == name) => return Ok(()),
         name if LATER.contains(&name) => {
@@ -164,7 +164,7 @@ impl Local {
             if value.is_null() {
                 continue;
             }
-            // The arguments are an object of any type, so a number is converted here, as a schema would have it done.
+            // The arguments have no schema that would convert a number to text, so it is converted here.
             let number = value.as_number().map(ToString::to_string);
             match value.as_str().or(number.as_deref()) {
                 Some(text) if !text.is_empty() => *argument = text.into(),

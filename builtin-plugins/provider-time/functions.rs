@@ -90,7 +90,7 @@ pub(crate) fn duration_parse() -> Function {
             let text: String = arguments.get(0)?;
             let nanoseconds = gotext::duration::nanoseconds(&text)
                 .map_err(|_| FunctionError::argument(0, format!("{text:?} is not a valid duration string")))?;
-            // Whole units first: the sum is then as exact as a floating-point number can be.
+            // Whole units are added first, because the sum is then as exact as a floating-point number can be.
             let fractional = |unit: i64| {
                 let float = (nanoseconds / unit) as f64 + (nanoseconds % unit) as f64 / unit as f64;
                 Value::number(Number::from_f64(float).unwrap_or_else(|| 0_i64.into()))

@@ -2,13 +2,13 @@
 //!
 //! A timestamp is read and written in RFC 3339, and keeps its offset from UTC ([`moment`]). `time_static` keeps a
 //! timestamp, and `time_offset` shifts it. The object of `time_rotating` vanishes once the shifted timestamp has
-//! passed, so that whatever depends on it is created anew. `time_sleep` only waits. The functions return the parts of
-//! timestamps and durations.
+//! passed, so that everything that depends on it is created again. `time_sleep` only waits. The functions return the
+//! parts of timestamps and durations.
 //!
 //! It implements version 0.14.0 of the official provider. Of the crates of this workspace it may use only the SDK. It
-//! deviates where the official one gets in the way: an imported object has no `triggers` (there, an empty map, which
-//! plans a replacement), and a configured `rotation_rfc3339` decides even beside `rotation_years` (there, an error
-//! after apply).
+//! differs from the official provider where that one hinders users: an imported object has no `triggers` (there, an
+//! empty map, which plans a replacement), and a configured `rotation_rfc3339` decides even beside `rotation_years`
+//! (there, an error after apply).
 
 mod duration;
 mod functions;

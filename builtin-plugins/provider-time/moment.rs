@@ -46,7 +46,7 @@ impl Moment {
 
     /// Returns the timestamp of seconds since 1970 in UTC; `None` outside the years from -9999 to 9999.
     pub fn from_unix(seconds: i64) -> Option<Moment> {
-        // By civil time: a timestamp of the library has a smaller range.
+        // The timestamp is computed in civil time, because the library's timestamps have a smaller range.
         let local = EPOCH.checked_add(SignedDuration::from_secs(seconds)).ok()?;
         Some(Moment { local, offset: 0 })
     }
@@ -133,7 +133,8 @@ fn plus_months(local: DateTime, count: i64) -> Option<DateTime> {
     let year = i16::try_from(months.div_euclid(12)).ok()?;
     let month = i8::try_from(months.rem_euclid(12)).ok()? + 1;
     let first = DateTime::from_parts(Date::new(year, month, 1).ok()?, local.time());
-    // Counted from the first of the month, a day that does not exist overflows into the next month.
+    // The days are counted from the first of the month, so that a day that does not exist overflows into the
+    // next month.
     plus_seconds(first, i64::from(local.day()) - 1, 86_400)
 }
 

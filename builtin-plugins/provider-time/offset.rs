@@ -1,4 +1,4 @@
-//! `time_offset`.
+//! The resource `time_offset`.
 
 use monoform_sdk::schema::{computed, optional};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait, model};
@@ -101,7 +101,7 @@ impl Resource for TimeOffset {
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let planned = plan.planned()?;
-        // Planned early if there is a change, and all values that determine the result are known.
+        // The result is planned early if the object changes and all values that determine the result are known.
         if !plan.is_create()
             && planned.rfc3339.is_unknown()
             && !planned.offsets().iter().any(|o| o.is_unknown())

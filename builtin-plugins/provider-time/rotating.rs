@@ -1,4 +1,4 @@
-//! `time_rotating`.
+//! The resource `time_rotating`.
 
 use monoform_sdk::schema::{Attribute, computed, optional};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, Validator, async_trait, model};
@@ -161,7 +161,7 @@ impl Resource for TimeRotating {
         let fields: Vec<&str> = id.split(',').collect();
         match fields.as_slice() {
             [base, rotation] => {
-                // Read here already, so that the error is one about the import ID.
+                // The timestamp is checked here already, so that the error is one about the import ID.
                 moment(rotation)?;
                 Model::default().at_base(moment(base)?, &Attr::from(*rotation))
             }
@@ -234,7 +234,7 @@ mod tests {
         let config = [("rfc3339", "2020-01-01T00:00:00Z".into()), ("rotation_days", 7.into())];
         let state = harness.create("time_rotating", &config).await.unwrap();
         assert!(harness.read("time_rotating", &state).await.unwrap().is_null());
-        // Without a refresh, a change that moves the rotation replaces the object.
+        // If the plan does not refresh, a change of the rotation replaces the expired object.
         let change = [("rfc3339", "2020-01-01T00:00:00Z".into()), ("rotation_days", 8.into())];
         let plan = harness.plan("time_rotating", Some(&state), &change).await.unwrap();
         assert_eq!(plan.replace, ["rotation_rfc3339"]);

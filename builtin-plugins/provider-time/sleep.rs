@@ -1,4 +1,4 @@
-//! `time_sleep`.
+//! The resource `time_sleep`.
 
 use monoform_sdk::schema::{Attribute, computed, optional};
 use monoform_sdk::{

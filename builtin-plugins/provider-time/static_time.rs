@@ -1,4 +1,4 @@
-//! `time_static`.
+//! The resource `time_static`.
 
 use monoform_sdk::schema::{computed, optional};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait, model};

@@ -82,7 +82,7 @@ impl AltNames {
                         out.ips.push(ip.to_canonical());
                     }
                     GeneralName::Invalid(..) => return Err(CertificateError::AlternativeName),
-                    // As in the official provider: other names of a request, such as e-mail addresses, are not taken over.
+                    // As in the official provider, other names of a request, such as e-mail addresses, are dropped.
                     _ => {}
                 }
             }

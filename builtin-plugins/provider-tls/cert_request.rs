@@ -1,4 +1,4 @@
-//! `tls_cert_request`.
+//! The data source `tls_cert_request`.
 
 use monoform_sdk::schema::{block, computed, required};
 use monoform_sdk::{Attr, Context, Resource, Result, Schema, Validator, async_trait, model};

@@ -48,11 +48,12 @@ impl Template {
 
     /// Signs the certificate, and returns it with its serial number.
     pub fn sign(&self, issuer: &Issuer, key: &Key) -> Result<(Vec<u8>, u128), KeyError> {
-        // 128 random bits: unique among the certificates of an issuer, and not predictable.
+        // The serial number has 128 random bits, so it is unique among the certificates of an issuer, and not
+        // predictable.
         let serial: u128 = rand::random();
         let content = yasna::construct_der(|w| {
             w.write_sequence(|w| {
-                // Version 3.
+                // The version of the certificate is 3.
                 w.next().write_tagged(Tag::context(0), |w| w.write_u8(2));
                 w.next().write_bigint_bytes(&serial.to_be_bytes(), true);
                 key.write_signature_algorithm(w.next());

@@ -113,7 +113,7 @@ impl ServerCertVerifier for Observer {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let chain = std::iter::once(end_entity).chain(intermediates);
         let chain = chain.map(|certificate| certificate.to_vec()).collect();
-        // Recorded before the verification, so that also refused certificates are known.
+        // The certificates are recorded before the verification, so that refused certificates are known, too.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(server_name.to_str().into_owned(), chain);
         drop(seen);
@@ -150,7 +150,8 @@ pub(crate) async fn by_tls(host: Option<Host<&str>>, port: u16, verify: bool) ->
         Some(Host::Ipv4(ip)) => (ServerName::from(std::net::IpAddr::from(ip)), ip.to_string()),
         Some(Host::Ipv6(ip)) => (ServerName::from(std::net::IpAddr::from(ip)), ip.to_string()),
         Some(Host::Domain(host)) => {
-            // Url has parsed IP addresses of web schemes only: here, the host may still be one.
+            // `Url` parses IP addresses in web schemes only, so in other schemes the host may still be an IP
+            // address.
             let name = ServerName::try_from(host.to_owned()).map_err(|source| FetchError::HostName {
                 host: host.to_owned(),
                 source,
@@ -241,7 +242,7 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
         },
     };
     let host = address.host_str().unwrap_or_default();
-    // The observer knows IPv6 addresses without brackets.
+    // The observer records IPv6 addresses without brackets.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match observer.seen(host) {
         Some(certificates) if address.scheme() == "https" => Ok(certificates),

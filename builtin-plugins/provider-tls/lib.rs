@@ -5,8 +5,8 @@
 //! share, above all renewal. [`fetch`] reads the certificates of servers, through the proxy of the provider's configuration
 //! ([`proxying`]).
 //!
-//! It implements version 4.2.1 of the official provider. Of the crates of this workspace it may use only the SDK. It deviates
-//! where the official one gets in the way:
+//! It implements version 4.2.1 of the official provider. Of the crates of this workspace it may use only the SDK. It differs
+//! from the official provider where that one hinders users:
 //! - `max_path_length = 0` is in the certificate of an authority, which then can sign no other authority (there, the limit is
 //!   silently left out).
 //! - A validity of more than 292 years is possible (there, the end wraps around to before the beginning).

@@ -1,4 +1,4 @@
-//! `tls_locally_signed_cert`.
+//! The resource `tls_locally_signed_cert`.
 
 use monoform_sdk::schema::{computed, optional, required};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait};

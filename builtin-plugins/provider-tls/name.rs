@@ -144,7 +144,8 @@ impl Name {
                     .collect();
                 parts.join("+")
             });
-        // RFC 2253: an attribute without a short name is shown as its OID, with the encoded value in hexadecimal.
+        // By RFC 2253, an attribute without a short name is shown as its OID, with the encoded value in
+        // hexadecimal.
         let others = self.others.iter().rev().map(|(oid, value)| {
             let der = yasna::construct_der(|w| write_string(value, w));
             format!("{oid}=#{}", HEXLOWER.encode(&der))

@@ -1,4 +1,4 @@
-//! `tls_self_signed_cert`.
+//! The resource `tls_self_signed_cert`.
 
 use monoform_sdk::schema::{block, computed, optional, required};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, Validator, async_trait};

@@ -232,7 +232,7 @@ fn is_due<M: Certified>(model: &M, now: Timestamp) -> Result<bool> {
         .at_attribute("validity_end_time")
         .into()
     })?;
-    // An early renewal that would begin before all time is due.
+    // If the early renewal would begin before the earliest possible time, the certificate is due.
     Ok(end
         .checked_sub(SignedDuration::from_hours(*early))
         .map_or(true, |renewal| renewal <= now))

@@ -273,7 +273,7 @@ async fn a_given_certificate_is_taken_apart() {
     ] {
         assert_eq!(certificate.get(name), Some(&expected), "{name}");
     }
-    // Longer than 64 bits of nanoseconds can count.
+    // The period is longer than 64 bits of nanoseconds can express.
     assert!(get(&certificate, "not_after") > "2900");
     assert!(get(&root, "validity_end_time") > "2900");
 }
@@ -307,7 +307,7 @@ async fn certificates_are_renewed_in_time() {
     let plan = harness.plan(name, Some(&read), &config).await.unwrap();
     assert_eq!(plan.replace, ["ready_for_renewal"]);
 
-    // A certificate that is due from the beginning says so.
+    // A certificate whose early renewal covers its whole validity is due for renewal at once.
     for (hours, early, ready) in [(0, 0, Some(true)), (24, 24, Some(true)), (24, 23, Some(false))] {
         let config = certificate_of(
             &key,
@@ -492,7 +492,7 @@ async fn servers_are_asked_through_the_proxy() {
         "{heard}"
     );
     let heard = heard.to_lowercase();
-    // me:p@ss
+    // Base64 of "me:p@ss", in lower case.
     assert!(heard.contains("proxy-authorization: basic bwu6cebzcw=="), "{heard}");
     assert_eq!(errors, failed);
 

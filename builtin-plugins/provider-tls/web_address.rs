@@ -3,7 +3,7 @@
 use monoform_sdk::Diagnostic;
 use url::{ParseError, Url};
 
-/// Problem of a URL that must have a host and one of these schemes.
+/// Returns the problem of a URL that must have a host and one of these schemes.
 pub(crate) fn check(text: &str, schemes: &[&str]) -> Option<Diagnostic> {
     let url = match Url::parse(text) {
         Ok(url) => url,

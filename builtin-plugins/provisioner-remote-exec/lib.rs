@@ -79,7 +79,8 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
         if result.is_err() {
             break;
         }
-        // Scripts may contain secrets, so the file is emptied. A failure of this is no failure of the provisioner.
+        // Scripts may contain secrets, so the file is emptied. A failure to empty it does not fail the
+        // provisioner.
         drop(machine.upload(&path, Content::Bytes(Vec::new())).await);
     }
     machine.close().await;
@@ -104,7 +105,7 @@ fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     let read = |path: String| {
         std::fs::read(&path).map_err(|error| {
             let reason = match error.kind() {
-                // Without the number of the error, which Rust's text adds.
+                // This text lacks the number of the error, which Rust's text adds.
                 std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
                 std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
                 _ => error.to_string(),

@@ -214,7 +214,8 @@ impl Client {
         let answer = self.send(about, Method::HEAD, (blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(Properties::from_answer(&answer))),
-            // A missing container is no missing blob: the configuration probably has a wrong name.
+            // Only a missing blob means no state. A missing container is an error: the configuration probably
+            // has a wrong name.
             404 if code(&answer) != "ContainerNotFound" => Ok(None),
             _ => Err(self.problem(about, &answer)),
         }
@@ -426,7 +427,7 @@ impl LockedStore for Client {
             summary: DELETE,
             what: &what,
         };
-        // The service does not delete a blob that has snapshots without them.
+        // The service refuses to delete a blob that has snapshots, unless they are deleted with it.
         let headers = [("x-ms-delete-snapshots", "include")];
         let answer = self.send(about, Method::DELETE, (&blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
@@ -479,7 +480,7 @@ impl LockRecord for LockLease<'_> {
         }
         let headers = [
             ("x-ms-lease-action", "acquire"),
-            // Without end: a lease that expires would have to be renewed during long operations.
+            // The lease has no end: one that expires would have to be renewed during long operations.
             ("x-ms-lease-duration", "-1"),
             ("x-ms-proposed-lease-id", info.id.as_str()),
         ];

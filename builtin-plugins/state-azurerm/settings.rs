@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub key: String,
     pub snapshot: bool,
     pub how: How,
-    /// True if the Resource Manager is asked for the address of the blobs.
+    /// True if the address of the blobs is requested from the Resource Manager.
     pub lookup: bool,
     pub subscription: Option<String>,
     pub group: Option<String>,

@@ -80,7 +80,8 @@ impl Client {
     ) -> Result<Stored> {
         let folder = Pieces::folder(path, sum);
         let mut keys = Vec::new();
-        // The keys contain the checksum, so the pieces of the state before stay readable until the list is replaced.
+        // The keys contain the checksum, so the pieces of the previous state stay readable until the list is
+        // replaced.
         for (number, piece) in value.chunks(PIECE).enumerate() {
             let key = format!("{folder}{number}");
             self.kv.put(about, &key, piece.to_vec()).await?;
@@ -208,7 +209,7 @@ impl LockedStore for Client {
         let Stored::Done(index) = stored else {
             return Ok(Written::Changed);
         };
-        // Leftover pieces of the state before are not read by anybody, so a failure to remove them is no error.
+        // Nobody reads leftover pieces of the previous state, so a failure to remove them is no error.
         if let Some(before) = before.filter(|before| as_one || before.sum != sum)
             && let Err(problems) = self.kv.delete(about, &Pieces::folder(&path, &before.sum), true).await
         {
@@ -228,7 +229,8 @@ impl LockedStore for Client {
             .get(about, &path)
             .await?
             .and_then(|pair| Pieces::parse(&pair.value));
-        // The list first: pieces without a list are no state, but a list without its pieces is a broken one.
+        // The list is deleted first: pieces without a list are harmless, but a list without its pieces is a
+        // damaged state.
         self.kv.delete(about, &path, false).await?;
         match pieces {
             Some(pieces) => self.kv.delete(about, &Pieces::folder(&path, &pieces.sum), true).await,

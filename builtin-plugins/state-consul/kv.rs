@@ -156,7 +156,7 @@ impl Kv {
         let query = [("keys", ""), ("separator", "/")];
         let answer = self.send(about, Method::GET, &Kv::key(prefix), &query, None).await?;
         match answer.status.as_u16() {
-            // Read as an empty list, a broken answer would mean that there is no workspace.
+            // If a broken answer were read as an empty list, it would mean that there is no workspace.
             200 => serde_json::from_slice(&answer.body).map_err(|_| self.no_answer_of_consul(about, "a list of keys")),
             404 => Ok(Vec::new()),
             _ => Err(self.problem(about, &answer)),
@@ -169,7 +169,8 @@ impl Kv {
             200 => match answer.body.trim_ascii() {
                 b"true" => Ok(true),
                 b"false" => Ok(false),
-                // Read as a refusal, it would pass where no condition was set.
+                // If another answer counted as `false`, an unconditional write, which ignores the value, would
+                // count as done.
                 _ => Err(self.no_answer_of_consul(about, "true or false")),
             },
             _ => Err(self.problem(about, answer)),

@@ -238,7 +238,7 @@ impl Locks {
         }
     }
 
-    /// Releases the lock of a state, which may be that of another program.
+    /// Releases the lock of a state. Another program may hold the lock.
     pub async fn unlock(&self, path: &str, id: &str) -> Result<()> {
         match self.take_held(path, id) {
             Some(held) => self.release(path, held).await,
@@ -293,7 +293,7 @@ impl Locks {
             return Err(problem(UNLOCK, detail));
         }
         kv.end_session(RELEASING, id).await?;
-        // The end of the session has freed the lock: a key that stays is only litter.
+        // The end of the session has released the lock, so a key that could not be deleted is harmless.
         for key in [key(path), info_key(path)] {
             if let Err(problems) = kv.delete(RELEASING, &key, false).await {
                 tracing::warn!("the key {key:?} stays: {}", details(&problems));

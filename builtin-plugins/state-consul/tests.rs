@@ -316,7 +316,7 @@ async fn a_lock_that_was_taken_away_overwrites_nothing() {
     other.read("default").await.unwrap();
     other.write("default", b"3".to_vec()).await.unwrap();
     other.unlock("default", &second).await.unwrap();
-    // The lock is free now, but was lost: the write is refused all the same.
+    // The lock is free now, but was lost: the write is refused nevertheless.
     one.write("default", b"2".to_vec()).await.unwrap_err();
     one.unlock("default", &first).await.unwrap();
     assert_eq!(other.read("default").await.unwrap().unwrap(), b"3");

@@ -244,11 +244,13 @@ impl LockRecord for LockObject<'_> {
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {
         self.client.remove(UNLOCK, &self.object).await?;
-        // A tag that exists now is that of the next client, which must be alone until it has written its lock.
+        // If the tag exists now, the next client has created it, and must be alone until it has written its
+        // lock.
         if self.client.untagged.lock().await.remove(&self.object) {
             return Ok(Removed::Done);
         }
-        // The lock of another process: if that was killed after it wrote the object, it has left the tag, too.
+        // The lock belongs to another process. If that was killed after it wrote the object, its tag is left
+        // over, too.
         self.client.remove_tag(&self.object).await.map(|()| Removed::Done)
     }
 }

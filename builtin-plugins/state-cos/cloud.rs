@@ -52,7 +52,7 @@ impl Cloud {
             (host, _) => host.unwrap_or_default().to_owned(),
         };
         let body = body.map(Bytes::from);
-        // Each attempt is signed anew, since the signature has a time.
+        // Each attempt is signed again, because the signature contains the time.
         let mut make = || {
             let mut signed: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             signed.push(("host", &host));

@@ -198,7 +198,7 @@ impl Config {
         let address = match text(&self.endpoint, "TENCENTCLOUD_ENDPOINT") {
             Some(endpoint) => {
                 let parts = endpoint.split_once("://").and_then(|(scheme, host)| {
-                    // Terraform takes no other address than that of Tencent's own network.
+                    // Terraform accepts only addresses in Tencent's internal network.
                     let region = host.strip_prefix("cos-internal.")?.strip_suffix(".tencentcos.cn")?;
                     let fits = matches!(scheme, "http" | "https") && !region.is_empty() && !region.contains(['.', '/']);
                     fits.then(|| format!("{scheme}://{bucket}.{host}"))

@@ -54,7 +54,7 @@ fn answer(account: &Mutex<Account>, asked: &Asked) -> Reply {
                 .objects
                 .keys()
                 .filter(|name| name.starts_with(&prefix) && **name > marker);
-            // One object on each page, as the service may return it.
+            // One object on each page, which the service is allowed to return.
             let first = names
                 .next()
                 .map_or(String::new(), |name| format!("<Contents><Key>{name}</Key></Contents>"));
@@ -183,7 +183,7 @@ async fn locks_are_those_of_terraform() {
     let body: Json = serde_json::from_slice(&created.body).unwrap();
     assert_eq!(body, json!({"TagKey": "tencentcloud-terraform-lock", "TagValue": tag}));
     store.unlock("dev", &id).await.unwrap();
-    // Another program is about to lock, or was killed then.
+    // The tag of another program that is about to lock, or was killed at that point.
     account.lock().unwrap().tags.insert(tag.clone());
     let error = store.lock("dev", LockInfo::of_this_process("x")).await.unwrap_err();
     let text = error.into_diagnostics().0[0].detail.clone();

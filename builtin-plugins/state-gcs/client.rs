@@ -107,7 +107,7 @@ impl Client {
         let mut headers = HeaderMap::new();
         if let Encryption::Customer(key, sum) = &self.settings.encryption {
             headers.insert("x-goog-encryption-algorithm", HeaderValue::from_static("AES256"));
-            // Base64 has no characters that a header cannot have.
+            // Base64 text is always a valid header value.
             if let (Ok(mut key), Ok(sum)) = (HeaderValue::from_str(key), HeaderValue::from_str(sum)) {
                 key.set_sensitive(true);
                 headers.insert("x-goog-encryption-key", key);
@@ -382,7 +382,7 @@ impl LockRecord for LockObject<'_> {
         })?;
         let generation = match revision {
             Some(Revision::Named(generation)) => generation,
-            // Some servers with the interface of the service do not send the generation with the content.
+            // Some compatible servers do not send the generation with the content.
             _ => match self.client.generation(about, &self.object).await? {
                 Some(generation) => generation,
                 None => return Ok(None),
@@ -400,7 +400,7 @@ impl LockRecord for LockObject<'_> {
             summary: UNLOCK,
             what: &what,
         };
-        // The condition keeps the lock of another program that has replaced this one.
+        // The condition protects a lock of another program that has replaced this one.
         let query = format!("ifGenerationMatch={}", found.info.id);
         let url = self.client.address(Some(&self.object), &query)?;
         let answer = self

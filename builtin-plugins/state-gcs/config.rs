@@ -52,9 +52,9 @@ pub struct Config {
 pub(crate) enum Encryption {
     /// The encryption that is configured for the bucket.
     Usual,
-    /// With this key of Cloud KMS.
+    /// Encryption with this key of Cloud KMS.
     Kms(String),
-    /// With a key of the user: the key and its SHA-256, in Base64.
+    /// Encryption with a key of the user: the key and its SHA-256, in Base64.
     Customer(String, String),
 }
 
@@ -173,7 +173,7 @@ impl Config {
             text => Some(text.to_owned()),
         };
         let Some(given) = given else {
-            // As in Google's clients: an emulator takes requests without credentials.
+            // As in Google's clients, an emulator is used without credentials.
             return Ok(match env::var("STORAGE_EMULATOR_HOST") {
                 Some(_) => Source::Nobody,
                 None => Source::Default,

@@ -166,7 +166,8 @@ impl Credentials {
 async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     match json["type"].as_str().unwrap_or_default() {
         "impersonated_service_account" => {
-            // This token is shown to the service that gives out the other one, which the scope of a bucket does not permit.
+            // This token authorizes the request for the second token, and the scope of a bucket would not be enough for
+            // that.
             let base = of_plain_json(http, &json["source_credentials"], EVERYTHING).await?;
             let address = json["service_account_impersonation_url"].as_str().unwrap_or_default();
             let delegates = json["delegates"].as_array().into_iter().flatten();

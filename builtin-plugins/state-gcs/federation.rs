@@ -283,7 +283,7 @@ fn serialized(
         .filter_map(|(name, value)| Some(json!({"key": name.as_str(), "value": value.to_str().ok()?})))
         .collect();
     let request = json!({"url": url, "method": "POST", "headers": headers}).to_string();
-    // Encoded here and again in the form, as Google's libraries do.
+    // As in Google's libraries, the text is encoded twice: here, and as a part of the form.
     Ok(percent_encoding::utf8_percent_encode(&request, percent_encoding::NON_ALPHANUMERIC).to_string())
 }
 

@@ -286,7 +286,7 @@ async fn credentials_of_every_type_become_tokens() {
         .unwrap();
     assert_eq!(exchange["subject_token"], "from elsewhere");
     assert_eq!(exchange["audience"], "//iam/pool");
-    // Credentials from a file, which the server refuses.
+    // The server refuses the credentials from a file.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("key.json");
     std::fs::write(&path, account("/bad").to_string()).unwrap();

@@ -113,7 +113,8 @@ impl LockedStore for Client {
         if answer.body.is_empty() {
             return Ok(None.into());
         }
-        // Only its form is checked, as by Terraform: the state itself is not compared.
+        // As in Terraform, only the form of the checksum is checked; the checksum is not compared with the
+        // state.
         if let Some(sum) = answer.header("content-md5").filter(|sum| BASE64.decode(sum).is_err()) {
             let detail = format!("The header Content-MD5 of the server's answer is no Base64: {sum:?}.");
             return Err(Diagnostic::error(READ, detail).into());
@@ -129,7 +130,7 @@ impl LockedStore for Client {
             let others: Vec<(String, String)> = url
                 .query_pairs()
                 .into_owned()
-                // The address may have an ID of its own, which that of the lock replaces.
+                // The address may already have a parameter ID, which the ID of the lock replaces.
                 .filter(|(name, _)| name != "ID")
                 .collect();
             url.query_pairs_mut()

@@ -164,8 +164,8 @@ impl Api {
 
     /// Lists the secrets with these labels, optionally without their data.
     pub async fn secrets(&self, about: About<'_>, labels: &str, with_data: bool) -> Result<Vec<Json>> {
-        // Without data, a list of large states is short. Servers that do not know the form answer with the whole
-        // objects.
+        // Only metadata is requested, so that the list is short for large states, too. Servers that do not know
+        // this form return whole objects.
         const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
         let labels = utf8_percent_encode(labels, PART);
         let mut found = Vec::new();

@@ -102,7 +102,7 @@ impl Client {
             (STATE, "true"),
             (SUFFIX, self.suffix.as_str()),
             (WORKSPACE, workspace),
-            // As Terraform labels its secrets, so that each program finds the states of the other.
+            // The label that Terraform sets on its secrets, so that each program finds the states of the other.
             ("app.kubernetes.io/managed-by", "terraform"),
         ];
         let mut labels: BTreeMap<String, String> = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -344,7 +344,7 @@ impl LockedStore for Client {
         let snapshot = |state| Snapshot { state, revision };
         for (place, (number, secret)) in parts.into_iter().enumerate() {
             if place != number {
-                // Decompression would only report a broken stream.
+                // A missing part is reported here, because decompression would only report a broken stream.
                 let detail = format!("{what} failed: part {place} of {count} of the state is missing.");
                 return Err(problem(READ, detail));
             }
@@ -381,7 +381,8 @@ impl LockedStore for Client {
                 0 => base.clone(),
                 number => format!("{base}-part-{number}"),
             };
-            // Later parts have no condition: the writer of the first one writes them, too.
+            // Only the first part is written under a condition: the program that has written it writes the
+            // others, too.
             let expected = expected.filter(|_| count == 0);
             match self.write_part(about, (workspace, &name), part, expected).await? {
                 Outcome::Done(written) if count == 0 => revision = written,
@@ -390,7 +391,7 @@ impl LockedStore for Client {
             }
             count += 1;
         }
-        // Surplus parts of the larger state before.
+        // Parts of the previous state beyond the last part of the new one.
         for (number, secret) in before {
             if number >= count {
                 self.delete_own(about, Kind::Secret, name_of(&secret)).await?;

@@ -251,7 +251,8 @@ impl Config {
             let is_tls = access.authorities.is_some() || certificate || access.insecure;
             access.server = format!("{}://{}", if is_tls { "https" } else { "http" }, access.server);
         }
-        // Before the user's own arguments, and after the host, which may take TLS away from a cluster of the files.
+        // A host from the arguments may replace https by http. Then the credentials of the file are dropped, while
+        // those of the arguments below are used.
         if access.server.to_ascii_lowercase().starts_with("http://") {
             tracing::warn!(
                 "the user of the file is not used: the connection to {} is not safe",
@@ -333,7 +334,7 @@ mod unit {
         };
         for host in ["http://other", "HTTP://other", "other"] {
             let access = access(host);
-            // The user's own arguments are sent as they say.
+            // Credentials from the arguments are used on any connection.
             assert_eq!((access.token, access.username.as_deref()), (None, Some("me")), "{host}");
         }
         assert_eq!(access("https://other").token.as_deref(), Some("secret"));

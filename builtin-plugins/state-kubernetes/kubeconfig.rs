@@ -292,7 +292,7 @@ fn of_user(access: &mut Access, part: &Part) -> Result<(), KubeconfigError> {
     }
     let provider = &value["auth-provider"];
     if provider.is_object() {
-        // The token that such a provider has cached is used while it is valid.
+        // The token that an auth provider has cached in the file is used while it is valid.
         let token = text(&provider["config"], "id-token").or_else(|| text(&provider["config"], "access-token"));
         access.token = Some(token.ok_or_else(|| KubeconfigError::AuthProvider {
             user: part.name.clone(),

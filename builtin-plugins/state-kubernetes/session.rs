@@ -115,7 +115,7 @@ impl Sessions {
                 headers.append(name, value);
             }
         }
-        // Without a new certificate the client stays, with its open connections.
+        // Without a new certificate the HTTP client is reused, with its open connections.
         let http = match before.filter(|_| said.certificate.is_none()) {
             Some(before) => before.http.clone(),
             None => Arc::new(self.client(&said)?),

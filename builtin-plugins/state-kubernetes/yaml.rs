@@ -105,7 +105,7 @@ pub(crate) fn read(text: &str) -> Result<Json, YamlError> {
             Open::List(list) => list.push(value),
             Open::Object(object, key) => match key.take() {
                 Some(key) => drop(object.insert(key, value)),
-                // Keys in JSON are text, so other keys become their text.
+                // JSON has only text as keys, so other keys are converted to text.
                 None => *key = Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
             },
         }

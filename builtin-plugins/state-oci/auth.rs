@@ -107,7 +107,7 @@ impl Source {
         match self {
             Source::User(identity) => Ok(identity.clone()),
             Source::Token { token, key, password } => {
-                // Read each time: another program replaces both.
+                // Token and key are read each time, because another program renews them.
                 let read = || {
                     let password = password.as_ref().map(TextOrFile::read).transpose()?;
                     let password = password.as_deref().map(|text| text.trim_end_matches(['\n', '\r']));

@@ -108,7 +108,7 @@ impl Client {
         let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
         match json.filter(|json| json[part].is_array()) {
             Some(json) => Ok((answer, json)),
-            // Read as an empty list, it would mean that there is no object.
+            // If a broken answer were read as an empty list, it would mean that there is no object.
             None => {
                 let (url, bucket) = (&cloud.url, &cloud.bucket);
                 let detail = format!(

@@ -33,7 +33,7 @@ pub(crate) struct Cloud {
 impl Cloud {
     /// Returns an identity that stays valid for some minutes.
     pub async fn identity(&self) -> Result<Identity> {
-        // Held during the search, so that concurrent requests wait for its result.
+        // The lock is held during the search, so that concurrent requests wait for its result.
         let mut current = self.current.lock().await;
         if let Some(current) = current.as_ref().filter(|current| current.holds()) {
             return Ok(current.clone());
@@ -73,7 +73,7 @@ impl Cloud {
             headers.extend(token.map(|token| (ANOTHER, token)));
         }
         let body = body.map(Bytes::from);
-        // Each attempt is signed anew: the service refuses dates that differ by more than five minutes.
+        // Each attempt is signed again: the service refuses dates that differ by more than five minutes.
         let mut make = || {
             let all = signed(&identity, (&method, &url), &headers, body.as_deref(), true)?;
             Ok((method.clone(), url.clone(), all, body.clone()))

@@ -74,7 +74,7 @@ impl Machine {
 
     async fn proof(&self) -> Result<Proof> {
         let http = HttpClient::new(HttpSettings {
-            // The address has a meaning on this machine only.
+            // The address has a meaning on this machine only: a proxy would reach another service.
             proxy: Proxy::None,
             timeout: Some(std::time::Duration::from_secs(10)),
             ..HttpSettings::default()

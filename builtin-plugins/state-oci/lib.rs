@@ -3,10 +3,11 @@
 //! The default workspace is the object `KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state with the
 //! extension `.lock`, which is created only if it does not exist.
 //!
-//! - [`config`]: the arguments; [`settings`]: what they and the environment say together. [`region`]: where regions are.
-//! - [`auth`]: who we are: keys of users, and tokens that machines and programs are given. [`profile`]: the configuration file;
-//!   [`key`]: private keys; [`federation`]: tokens for certificates and for accounts of clusters.
-//! - [`cloud`]: signed requests, and what their answers say. [`signature`]: their signatures, by an [`identity`].
+//! - [`config`]: the arguments; [`settings`]: their effective values, with those of the environment. [`region`]: addresses of
+//!   regions.
+//! - [`auth`]: identities: keys of users, and tokens of machines and programs. [`profile`]: the configuration file; [`key`]:
+//!   private keys; [`federation`]: exchange of certificates and of cluster accounts for tokens.
+//! - [`cloud`]: signed requests, and the errors in their answers. [`signature`]: their signatures, by an [`identity`].
 //! - [`client`]: the objects and locks; [`upload`]: large objects.
 
 mod auth;

@@ -82,7 +82,7 @@ const REGIONS: &[(&str, &str, &str)] = &[
 
 const USUAL: &str = "oraclecloud.com";
 
-/// Returns the name of a region, which may be given by its short name.
+/// Returns the full name of a region for its full or short name.
 pub(crate) fn full_name(name: &str) -> String {
     let name = name.trim().to_lowercase();
     let found = REGIONS.iter().find(|(_, short, _)| *short == name);

@@ -13,9 +13,9 @@ use crate::requests::{http, is_true};
 /// Encryption of objects beyond that of the bucket.
 pub(crate) enum Encryption {
     Usual,
-    /// With a key of the key service.
+    /// Encryption with a key of the key service.
     Service(String),
-    /// With a key of the user: algorithm, key, its SHA-256.
+    /// Encryption with a key of the user: algorithm, key, and SHA-256 of the key.
     Own(String, String, String),
 }
 

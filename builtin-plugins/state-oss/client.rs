@@ -68,7 +68,8 @@ impl Client {
         let answer = cloud.send(about, Method::GET, (bucket, object, &[]), &[], None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
-            // A missing bucket is no missing state: the configuration probably has a wrong name.
+            // Only a missing object means no state. A missing bucket is an error: the configuration probably
+            // has a wrong name.
             404 if !is_about_bucket(&answer) => Ok(None.into()),
             _ => Err(cloud.problem(about, bucket, &answer)),
         }
@@ -175,7 +176,7 @@ impl LockRecord for LockRow<'_> {
     }
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {
-        // The release has compared the ID before.
+        // The caller has compared the ID before.
         self.table.delete(self.cloud, &self.key).await.map(|()| Removed::Done)
     }
 }
@@ -240,7 +241,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(cloud.problem(about, bucket, &answer));
         }
-        // After the object, so that a failed deletion leaves a state with its checksum.
+        // The checksum is removed after the object, so that a failed deletion leaves a state with its checksum.
         consistent::forget(self, &self.lock_key(workspace)).await;
         Ok(())
     }

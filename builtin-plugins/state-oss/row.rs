@@ -105,7 +105,8 @@ fn add(out: &mut Vec<u8>, name: &str, value: &str) -> u8 {
     out.push(TEXT);
     out.extend(length);
     out.extend(value.as_bytes());
-    // By the format, the check of a column covers its name and its value with type and length, and not the tags.
+    // In this format, the check of a column covers its name, and its value with type and length, but not the
+    // tags.
     let check = crc8(crc8(0, name.as_bytes()), &[TEXT]);
     let check = crc8(crc8(check, &length), value.as_bytes());
     out.extend([CELL_CHECK, check]);
@@ -126,7 +127,7 @@ pub(crate) fn written(key: (&str, &str), columns: &[(&str, &str)], delete: bool)
     if delete {
         out.push(DELETE);
     }
-    // A row that is not deleted has no mark of deletion, but a zero for it counts in the check.
+    // A row that is not deleted has no deletion mark, but the check includes a zero in its place.
     check = crc8(check, &[u8::from(delete)]);
     out.extend([ROW_CHECK, check]);
     out

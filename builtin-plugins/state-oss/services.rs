@@ -62,7 +62,7 @@ impl Services {
         parameters: &[(&str, &str)],
     ) -> Result<Json, CallError> {
         let (time, nonce) = (now("%Y-%m-%dT%H:%M:%SZ"), uuid::Uuid::new_v4().to_string());
-        // Sorted by name, as the text to sign must be.
+        // The parameters are sorted by name, as the text to sign must be.
         let mut all: BTreeMap<&str, &str> = parameters.iter().copied().collect();
         all.extend([
             ("Action", service.action),

@@ -176,7 +176,7 @@ impl Table {
         let mut url = self.url.clone();
         url.set_path(path);
         let sum = md5_base64(&body);
-        // Signed again for each attempt, since the signature covers the time.
+        // The request is signed again for each attempt, since the signature covers the time.
         let mut make = || {
             let time = now("%Y-%m-%dT%H:%M:%S.000Z");
             let mut parts = vec![

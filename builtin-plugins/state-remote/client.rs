@@ -127,7 +127,7 @@ impl Client {
         };
         self.known()
             .entry(known.workspace.name.clone())
-            // An entry that exists may have the lock, which must not be forgotten.
+            // An existing entry may hold the lock, which must not be forgotten.
             .or_insert(known)
             .clone()
     }
@@ -140,7 +140,7 @@ impl Client {
         }
         let ensured = self.connection.ensure(&name).await.map_err(|error| {
             let mut why = error.to_string();
-            // The reason is worded as a part of a sentence, and begins one here.
+            // The reason is worded as a part of a sentence, but begins a sentence here.
             if let Some(first) = why.get(..1).map(str::to_uppercase) {
                 why.replace_range(..1, &first);
             }
@@ -200,14 +200,14 @@ impl StateClient for Client {
 
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
         let mut known = self.ensured(workspace).await?;
-        // An empty state is a request for the workspace only.
+        // An empty state means that only the workspace is requested.
         if state.is_empty() {
             return Ok(());
         }
         let name = &known.workspace.name.clone();
         let snapshot = Snapshot::read(&state);
         // A state that is not newer than the one that was read is written only at an explicit request (`state push
-        // -force`), so the server is told not to compare.
+        // -force`), so the request asks the server not to compare.
         let force = match (&known.snapshot, &snapshot) {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,
             _ => false,
@@ -247,7 +247,7 @@ impl StateClient for Client {
             return Err(Diagnostic::error("Workspaces not supported", detail).into());
         }
         let name = self.remote_name(workspace)?;
-        // Removed first: whatever the result of the deletion is, the workspace is then requested again.
+        // The entry is removed first: whatever the result of the deletion is, the workspace is requested again.
         self.known().remove(&name);
         let deleted = self.connection.delete(&name).await;
         deleted.map_err(|e| {

@@ -1,4 +1,4 @@
-//! The two blocks.
+//! Arguments of the two blocks, `backend "remote"` and `cloud`.
 
 use std::collections::BTreeMap;
 

@@ -161,7 +161,7 @@ impl Client {
         let mut headers = self.reading();
         headers.push(("content-type", "application/json".to_owned()));
         match &self.settings.encryption {
-            // A customer's key is among the headers for reading, which are in these too: the server needs it for both.
+            // `reading` already includes the headers of a customer's key, which the server needs for writing, too.
             Encryption::None | Encryption::Customer(..) => {}
             Encryption::S3 => headers.push(("x-amz-server-side-encryption", "AES256".to_owned())),
             Encryption::Kms(key) => {
@@ -203,8 +203,8 @@ impl Client {
     async fn put(&self, key: &str, content: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let what = format!("Writing the object {key:?} of the bucket {:?}", self.settings.bucket);
         let mut headers = self.writing(content);
-        // Services with the interface of S3 may have no conditional writes, and would refuse the header. Lock files are
-        // made by one, so a user of lock files has them.
+        // Services that are compatible with S3 may lack conditional writes, and would refuse the header. A lock file is
+        // itself made by a conditional write, so its user's service supports them.
         if self.settings.lock_file {
             match expected {
                 Some(Revision::Named(tag)) => headers.push(("if-match", tag.clone())),
@@ -311,7 +311,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(aws::problem(WRITE, &what, &self.place(), &answer));
         }
-        // Afterwards: as long as the object exists, readers compare it with its checksum.
+        // The checksum is removed last: as long as the object exists, readers compare it with its checksum.
         consistent::forget(self, &key).await;
         Ok(())
     }

@@ -85,8 +85,8 @@ impl LockRecord for LockFile<'_> {
         let what = self.what("Removing");
         let answer = self
             .client
-            // Not every service with the interface of S3 has conditional deletes. The release has compared the ID
-            // before.
+            // Not every service that is compatible with S3 has conditional deletes. The caller has compared the
+            // ID before.
             .object(Method::DELETE, Some(&self.key), "", Vec::new(), Vec::new(), &what)
             .await?;
         match answer.status.is_success() {

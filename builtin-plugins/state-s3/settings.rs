@@ -18,11 +18,11 @@ use crate::services::Services;
 pub(crate) enum Encryption {
     /// The encryption that is configured for the bucket.
     None,
-    /// With a key of S3.
+    /// Encryption with a key of S3.
     S3,
-    /// With this key of KMS.
+    /// Encryption with this key of KMS.
     Kms(String),
-    /// With a key of the user: the key and its MD5, in Base64.
+    /// Encryption with a key of the user: the key and its MD5, in Base64.
     Customer(String, String),
 }
 

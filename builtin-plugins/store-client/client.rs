@@ -65,9 +65,9 @@ pub enum Proxy {
     Always(String),
     /// Proxies for each scheme; an absent one comes from the environment.
     Custom {
-        /// For addresses with `http`.
+        /// Proxy for addresses with `http`.
         http: Option<String>,
-        /// For addresses with `https`.
+        /// Proxy for addresses with `https`.
         https: Option<String>,
         /// Servers that are reached directly, as in `NO_PROXY`.
         except: Option<String>,
@@ -88,7 +88,7 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// Returns the wait before a retry: the one that the server asks for (`Retry-After`), else an exponential one.
+    /// Returns the wait before a retry: the one that the server requests (`Retry-After`), else an exponential one.
     fn pause(&self, attempt: u32, asked: Option<Duration>) -> Duration {
         let backoff = Backoff {
             first: self.wait_min,
@@ -242,7 +242,8 @@ impl HttpClient {
                 return result;
             }
             if attempt >= retries.max {
-                // Without retries, the store explains the answer itself: a count of one attempt would only hide the status.
+                // Without retries, the store explains the answer itself; an error "after one attempt" would only hide
+                // the status.
                 return match result {
                     Ok(answer) if retries.max == 0 => Ok(answer),
                     Ok(answer) => Err(Failure {

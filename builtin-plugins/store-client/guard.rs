@@ -259,7 +259,7 @@ impl<S: LockedStore> Guarded<S> {
                     shown(&holder)
                 ),
             )),
-            // The lock gives no answer, so the content of the state decides: this program must know it.
+            // The lock cannot be read, so the content of the state decides: this program must know it.
             Holder::Unknown => {
                 let Some(known) = &entry.known else { return Ok(()) };
                 let there = self.store.read(workspace).await?;
@@ -297,7 +297,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let mut expected = entry.known.as_ref().and_then(|known| known.revision.clone());
         for _ in 0..ATTEMPTS {
             let written = self.store.write(workspace, &state, expected.as_ref()).await;
-            // A later attempt that finds this state knows it for its own.
+            // A later attempt that finds this state recognizes it as its own.
             let written = written.inspect_err(|_| self.remember_attempt(workspace, sum.clone()))?;
             let revision = match written {
                 Written::Done(revision) => revision,
@@ -313,7 +313,8 @@ impl<S: LockedStore> StateClient for Guarded<S> {
                     if !entry.is_own(&found.sum) {
                         return Err(self.overwritten(workspace, locked));
                     }
-                    // The content is the one that is known: only its revision differs, so the write is sent again for this one.
+                    // The content is the known one and only its revision differs, so the write is sent again for that
+                    // revision.
                     expected = there.revision;
                     continue;
                 }

@@ -161,13 +161,13 @@ async fn a_lock_that_another_program_holds_or_that_nobody_holds_is_lost_for_good
         let detail = refused(&client, 3).await;
         assert!(detail.starts_with("lock lost: "), "{detail}");
         assert_eq!(detail.contains("\"another\" of me@here"), other.is_some(), "{detail}");
-        // Rejected even if the other program has ended, and nothing has changed.
+        // The write is rejected even if the other program has ended, and nothing has changed.
         memory.service().lock = Some(id.clone());
         refused(&client, 3).await;
         assert_eq!(memory.text(), state(2));
         memory.service().lock = other;
         client.unlock(W, &id).await.expect("it was reported already");
-        // Allowed again with a new lock of its own.
+        // Writes are allowed again with a new lock of its own.
         client.lock(W, LockInfo::of_this_process("test")).await.unwrap();
         client.read(W).await.unwrap();
         client.write(W, state(3).into()).await.unwrap();
@@ -210,7 +210,7 @@ async fn after_a_write_that_failed_and_was_done_the_next_one_is_no_surprise() {
         let later = state(2).replace('}', ",\"resources\":[]}");
         client.write(W, later.clone().into()).await.unwrap();
         assert_eq!(memory.text(), later);
-        // A later state by another program is not taken for an own one.
+        // A later state by another program is not mistaken for an own one.
         memory.changed(&state(4));
         let detail = refused(&client, 3).await;
         assert!(detail.starts_with("lock lost: "), "{detail}");

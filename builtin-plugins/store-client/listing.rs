@@ -63,7 +63,7 @@ where
         if next.is_none() {
             return Ok(names);
         }
-        // The list would never end.
+        // A repeated position would make the list endless.
         if next == place {
             let detail = format!("{} failed: the service answers with the same page again.", about.what);
             return Err(problem(about.summary, detail));

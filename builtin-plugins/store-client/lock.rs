@@ -80,7 +80,8 @@ impl Found {
         }
     }
 
-    /// Describes a record of a service that assigns the ID by which a lock is released. The holder's own ID is that of `info`.
+    /// Describes a record of a service that assigns the ID by which a lock is released. The ID that the holder itself
+    /// has chosen is in `info`.
     #[must_use]
     pub fn with_id(mut info: LockInfo, id: String) -> Found {
         let chosen_id = Some(std::mem::replace(&mut info.id, id));

@@ -164,7 +164,7 @@ impl TokenError {
     #[must_use]
     pub fn from_answer(answer: &Answer) -> TokenError {
         let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-        // OAuth has the code as text; Google's services have an object.
+        // OAuth has a text as error code; Google's services have an object.
         let error = &json["error"];
         let code = error.as_str().or_else(|| error["status"].as_str());
         let description = json["error_description"].as_str().or_else(|| error["message"].as_str());

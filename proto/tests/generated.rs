@@ -1,4 +1,4 @@
-//! The code in `generated` is what the generator makes of the protocol files.
+//! Test that the code in `generated` is the generator's output for the protocol files.
 //!
 //! `MONOFORM_RECORD=1 cargo test -p monoform-proto --test generated` writes it again.
 
@@ -28,7 +28,7 @@ fn code_is_what_the_protocol_files_say() {
     let descriptors = protox::compile(FILES, [root]).unwrap();
     tonic_prost_build::configure()
         .build_transport(false)
-        // A message inside another is a part of the other's memory, not a copy of it.
+        // A nested message shares the memory of the outer one instead of being copied.
         .bytes(".monoform")
         .out_dir(out)
         .compile_fds(descriptors)

@@ -1,7 +1,7 @@
-//! The host speaks both protocols in the messages of version 6, and only the answer to the schema request is read in the
-//! form of its own version. That is right as long as all other messages are the same bytes in both. Here the two files
-//! are held to it.
-// Helpers of tests fail by panicking, as tests do.
+//! The host speaks both protocols in the messages of version 6, and only the answer to the schema request is read in
+//! the form of its own version. That is correct as long as all other messages have the same encoding in both versions,
+//! which this test verifies for the two protocol files.
+// Helpers of tests may panic, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -76,7 +76,8 @@ fn messages_of_all_requests_but_the_schema_are_compatible() {
             .find(|(old, _)| old == method)
             .map_or(method.as_str(), |(_, new)| new);
         let (input6, output6) = &six.methods[name];
-        // Never sent by the host: it answers with names only, and differs.
+        // The host never sends this request, and its response, which has names only, differs between the
+        // protocols.
         if ["GetSchema", "GetMetadata"].contains(&method.as_str()) {
             continue;
         }
@@ -88,15 +89,16 @@ fn messages_of_all_requests_but_the_schema_are_compatible() {
     assert!(compared > 40);
 }
 
-/// Every field of the older message is the same in the newer, all the way down. The newer may have more.
+/// Asserts that the newer message has every field of the older one, with the same content at all depths. It may
+/// have more.
 fn compare(five: &Protocol, six: &Protocol, a: &str, b: &str) {
     let (Some(old), Some(new)) = (five.messages.get(a), six.messages.get(b)) else {
-        // Enums, and messages of other packages.
+        // The test compares enums, and messages of other packages.
         assert_eq!(a, b);
         return;
     };
     for (number, field) in old {
-        // Of historical interest: sent by plugins, read by nobody.
+        // Plugins send this field for historical reasons, and nobody reads it.
         if field.0 == "prepared_config" {
             continue;
         }
@@ -108,7 +110,7 @@ fn compare(five: &Protocol, six: &Protocol, a: &str, b: &str) {
             (&other.0, other.1, other.2),
             "{a} and {b}, field {number}"
         );
-        // Attributes differ, but they are in schemas only.
+        // The attributes in Schema differ between the protocols, so Schema is not compared.
         if !field.3.is_empty() && field.3 != "Schema" {
             compare(five, six, &field.3, &other.3);
         }

@@ -281,7 +281,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
         let (source, rest) = rest.split_once("\"]").ok_or_else(bad)?;
         (Provider::parse(source)?, rest)
     } else {
-        // The format from before source addresses: `provider.aws.west`.
+        // This is the format from before source addresses: `provider.aws.west`.
         let rest = rest.strip_prefix("provider.").ok_or_else(bad)?;
         let end = rest.find('.').unwrap_or(rest.len());
         (Provider::implied(&provider_type(&rest[..end])?), &rest[end..])

@@ -132,7 +132,7 @@ impl Program {
         };
         Program {
             tool: of(mode).tool,
-            // Hints name a command that is there.
+            // Suggestions name a command that exists on this machine.
             command: of(Mode::called_as(name)).command,
         }
     }

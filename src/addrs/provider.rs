@@ -110,7 +110,8 @@ impl Provider {
             names::provider_namespace(namespace)?
         };
         let ty = names::provider_type(ty)?;
-        // The names of repositories and executables have these prefixes, and users take them for the type.
+        // Repositories and executables have these prefixes in their names, and users mistake them for a part of
+        // the type.
         if let Some(short) = ty
             .strip_prefix("terraform-provider-")
             .or_else(|| ty.strip_prefix("terraform-"))

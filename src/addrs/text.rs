@@ -15,7 +15,7 @@ pub fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            // Two `$` or `%` before a brace are one in the text, and no template.
+            // A doubled `$` or `%` before a brace is a literal character, and begins no template.
             '$' | '%' if chars.peek() == Some(&'{') => out.extend([c, c]),
             c if !is_printable(c) => match u32::from(c) {
                 code @ 0..=0xffff => out.push_str(&format!("\\u{code:04x}")),

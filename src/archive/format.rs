@@ -58,7 +58,8 @@ impl Format {
         if let Some((_, format)) = EXTENSIONS.iter().find(|(extension, _)| ends(extension)) {
             return Ok(Some(*format));
         }
-        // An error instead of `None`: the package would otherwise be taken for a directory or a single file.
+        // This is an error and not `None`, because the package would otherwise be taken for a directory or a
+        // single file.
         match UNSUPPORTED.iter().find(|extension| ends(extension)) {
             Some(extension) => Format::named(extension).map(Some),
             None => Ok(None),

@@ -153,7 +153,8 @@ impl<R: Read> Read for Bounded<R> {
                 Ok(count)
             }
             None => {
-                // A flag besides the error: the library around this reader may replace the error.
+                // A flag in addition to the error, because the library around this reader may replace the
+                // error.
                 self.budget.exceeded.set(true);
                 Err(io::Error::other("the size limit is exceeded"))
             }

@@ -39,7 +39,7 @@ pub enum Entries<'a> {
 /// cannot be written. Files written before the error remain.
 pub fn unpack(format: Format, file: &Path, to: &Path, entries: Entries<'_>, limits: &Limits) -> Result<(), Error> {
     let source = File::open(file).map_err(Error::Read)?;
-    // Fails if the directory exists, so that no link is in it.
+    // Creating the directory fails if it exists, so no link can be in it.
     fs::create_dir(to).map_err(|source| Error::Target {
         path: to.to_owned(),
         source,
@@ -72,7 +72,7 @@ pub fn unpack(format: Format, file: &Path, to: &Path, entries: Entries<'_>, limi
 pub fn entry_path(name: &str) -> Result<PathBuf, Error> {
     let mut path = PathBuf::new();
     let bad = || Error::Outside(name.to_owned());
-    // Both separators count on every operating system.
+    // Both separators are recognized on every operating system.
     for part in name.replace('\\', "/").split('/') {
         let mut components = Path::new(part).components();
         match (components.next(), components.next()) {
@@ -221,7 +221,7 @@ impl Target<'_> {
         if path == original {
             return Ok(());
         }
-        // Copies count as well.
+        // Copies count towards the limit as well.
         let left = self.bytes_left.checked_sub(found.len());
         self.bytes_left = left.ok_or(Error::TooLarge(self.limits))?;
         if let Some(parent) = path.parent() {
@@ -251,7 +251,7 @@ impl Target<'_> {
                 }
             }
             match system::files::symlink(target, self.root.join(path)) {
-                // Links need a privilege there.
+                // Windows requires a privilege for links.
                 Err(_) if Os::CURRENT == Os::Windows => {
                     return Err(Error::LinkNotSupported(path.display().to_string()));
                 }
@@ -341,7 +341,7 @@ fn zip(source: impl Read + Seek, target: &mut Target<'_>) -> Result<(), Error> {
             target.link(path, &to)?;
         } else {
             let mode = entry.unix_mode().unwrap_or(0o644);
-            // The type in the mode: none, as in archives from other systems, or a regular file.
+            // A mode without a file type, as in archives from other systems, or that of a regular file.
             if !matches!(mode & 0o170_000, 0 | 0o100_000) {
                 return Err(Error::Special(name));
             }

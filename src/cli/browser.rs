@@ -29,7 +29,7 @@ fn opened_by(opener: &[&str], url: &str) -> bool {
         return false;
     };
     let began = Instant::now();
-    // Polled, since the standard library cannot wait for a process with a limit.
+    // The process is polled, since the standard library cannot wait for a process with a limit.
     while began.elapsed() < PATIENCE {
         match child.try_wait() {
             Ok(Some(status)) => return status.success(),

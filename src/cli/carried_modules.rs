@@ -37,15 +37,15 @@ pub fn unusable(surroundings: &Surroundings) -> Option<Diagnostic> {
 pub struct Installed {
     /// Manifest with the directories of the modules.
     pub manifest: Manifest,
-    /// Errors of modules that could not be installed, in place of those about missing modules.
+    /// Errors of modules that could not be installed. They replace the errors about missing modules.
     pub problems: Diagnostics,
     /// Text of the files that the problems refer to.
     pub sources: SourceMap,
 }
 
-/// Installs the missing modules from the pack, and from nowhere else, including those of these test files. They are installed in
-/// the data directory; if it cannot be written, in a directory of the user; otherwise in memory ([`Session::mounts`]). Returns
-/// none if this executable has no modules.
+/// Installs the missing modules, including those of these test files, from the pack only. They are installed in the data
+/// directory; if it cannot be written, in a directory of the user; otherwise in memory ([`Session::mounts`]). Returns none if
+/// this executable has no modules.
 #[must_use]
 pub fn install(session: &Session, tests: &[Arc<TestFile>]) -> Option<Installed> {
     let mirror = mirror(session)?;
@@ -145,6 +145,6 @@ fn data_dir(surroundings: &Surroundings) -> Option<String> {
 /// Returns true if modules can be installed in a data directory, which is created if necessary.
 fn is_writable(dir: &str) -> bool {
     let modules: PathBuf = Path::new(dir).join("modules");
-    // Permissions do not tell of read-only file systems, so a file is created.
+    // The permissions do not show whether a file system is read-only, so a file is created as a test.
     std::fs::create_dir_all(&modules).is_ok() && tempfile::tempfile_in(&modules).is_ok()
 }

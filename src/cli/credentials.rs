@@ -19,7 +19,7 @@ pub enum Location<'s> {
     File,
     /// Storage of a credentials helper.
     Helper(&'s CredentialsHelper),
-    /// Not stored yet; it would be stored in the file.
+    /// The token is not stored yet; it would be stored in the file.
     Nowhere,
 }
 
@@ -81,7 +81,7 @@ impl<'s> Stored<'s> {
     pub fn location(&self) -> Location<'s> {
         match (self.configured, self.in_file, self.helper) {
             (true, false, _) => Location::OtherFile,
-            // A token in the file stays there, even if a helper is configured.
+            // A token that is in the file is replaced there, even if a helper is configured.
             (true, true, _) => Location::File,
             (false, _, Some(helper)) => Location::Helper(helper),
             (false, _, None) => Location::Nowhere,

@@ -32,7 +32,7 @@ fn line(one: &Running<'_>) -> String {
         None => "?".repeat(usize::try_from(BAR).unwrap_or_default()),
         Some(expected) => {
             let received = one.received.min(expected);
-            // In 128 bits, where the product cannot overflow.
+            // The length is computed in 128 bits, where the product cannot overflow.
             let done = u128::from(received) * u128::from(BAR) / u128::from(expected);
             let done = usize::try_from(done).unwrap_or_default();
             let left = usize::try_from(BAR).unwrap_or_default().saturating_sub(done);

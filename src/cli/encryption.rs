@@ -34,17 +34,18 @@ impl Session {
     fn read_encryption(&self) -> Configured {
         let of_environment = self.env.get(VARIABLE).map(Settings::of_environment).transpose();
         let of_environment = of_environment?.flatten();
-        // Most configurations have no such block: for them, this is all.
+        // Most configurations have no encryption block, and need nothing but this search.
         let may = may_encrypt(&Disk, ".").map_err(|e| unreadable(&e))?;
         if of_environment.is_none() && !may {
             return Ok(None);
         }
-        // By itself, as commands that know no configuration need it, too: only the root module, and only this of it.
+        // The root module is loaded separately, because commands that read no configuration need the encryption
+        // block, too: only the root module is loaded, and only this block of it is used.
         let root = config::load_root(&Disk, ".", core_version()).map_err(|e| unreadable(&e))?;
         let block = root.module.encryption.clone();
         let broken = !root.module.losses.broken.is_empty() || block.is_none();
         if may && broken && root.diagnostics.has_errors() {
-            // Without the block, a state would be written in clear text.
+            // If the block were ignored, a state would be written in clear text.
             return Err(root.diagnostics.into_iter().filter(Diagnostic::is_error).collect());
         }
         let mut settings: Option<Settings> = None;

@@ -106,7 +106,7 @@ impl Env {
     /// Returns true if questions are allowed.
     #[must_use]
     pub fn input(&self) -> bool {
-        // The spellings of false that Go's ParseBool accepts.
+        // These are the spellings of false that Go's ParseBool accepts.
         !matches!(
             self.get("TF_INPUT"),
             Some("0" | "f" | "F" | "false" | "FALSE" | "False")
@@ -163,8 +163,8 @@ impl Env {
     #[must_use]
     pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
         const NAME: &str = "TF_STATE_PERSIST_INTERVAL";
-        // Shorter than Terraform's 20 seconds: the journal already makes results durable, and the snapshot is only for others who read the
-        // state.
+        // Terraform waits 20 seconds. Less is enough here: the journal already makes results durable, and the snapshot only serves
+        // others who read the state.
         let usual = Duration::from_millis(100);
         match self.get(NAME).map(|text| (text, text.trim().parse::<u32>())) {
             None => (usual, None),

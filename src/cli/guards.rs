@@ -15,8 +15,8 @@ use views::stream::Stream;
 use crate::args::UsageError;
 use crate::args::groups::GuardFlags;
 
-/// Exit status of a plan that has changes of `-fail-on`. Those below mean success, failure, and changes of
-/// `-detailed-exitcode`.
+/// Exit status of a plan that has changes of `-fail-on`. Lower statuses mean success, failure, and the changes
+/// of `-detailed-exitcode`.
 pub const GUARDED: u8 = 3;
 
 /// Keyword for all kinds of changes that remove no object.
@@ -36,8 +36,8 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Parses a list such as `create,update`, of the flag with this name. With `safe`, if that may be in it, the list has
-    /// all kinds but `replace`, `destroy`, `forget` and `invoke`.
+    /// Parses a list such as `create,update`, of the flag with this name. `safe`, if it is allowed in the list, means
+    /// all kinds except `replace`, `destroy`, `forget` and `invoke`.
     ///
     /// # Errors
     /// A word is no kind, or there is none.
@@ -82,7 +82,7 @@ fn unknown(flag: &str, word: &str, may_be_safe: bool) -> UsageError {
 /// Permission to apply a plan without asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Approval {
-    /// The user is asked: no `-auto-approve`.
+    /// The user must approve: no `-auto-approve`.
     #[default]
     Asked,
     /// Every plan is applied: `-auto-approve`.
@@ -225,7 +225,7 @@ impl Guards {
     pub fn too_many_destroyed(&self, plan: PlanView<'_>, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         let limit = self.max_destroy?;
         let destroyed = plan.totals().destroyed;
-        // As in the totals: a replacement that forgets its old object destroys nothing.
+        // As in the totals, a replacement that forgets its old object destroys nothing.
         let destroys = |_, change: &ResourceChange| change.action.steps().contains(&Action::Delete);
         let excess = Excess::count(plan, destroys, false);
         let problem = (destroyed > limit).then(|| {

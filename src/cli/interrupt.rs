@@ -95,8 +95,8 @@ pub fn listen(ui: Arc<Ui>, stop: Stop) {
 /// Listens for interrupts, with results to save and a lock to release. With `stream`, messages are machine-readable.
 pub fn listen_with_messages(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop, last_resort: Arc<LastResort>) {
     views::prompt::listened();
-    // The handlers are installed before this returns, so that no interrupt is missed.
-    // Under nohup, a command goes on after its terminal is gone.
+    // The handlers are installed before this returns, so that no interrupt is missed. Under nohup, a command
+    // continues after its terminal was closed.
     let Ok(mut interrupts) = Interrupts::listen_as_started() else {
         tracing::warn!("signals cannot be listened for");
         return;
@@ -109,7 +109,7 @@ pub fn listen_with_messages(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop
                 request = interrupts.next() => Some(request),
                 () = at(limit) => None,
             };
-            // Once it has passed, it counts as one more interrupt.
+            // Once the time has passed, it counts as one more interrupt.
             limit = limit.filter(|_| request.is_some());
             if let Some(time) = request.and_then(|request| Os::CURRENT.limit_after(request))
                 && received < 2
@@ -120,7 +120,7 @@ pub fn listen_with_messages(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop
                 patience = hurry.patience;
             }
             if views::prompt::is_asking() {
-                // The question ends, and with it the command.
+                // Ends the question, and with it the command.
                 stop.request();
                 continue;
             }
@@ -157,7 +157,8 @@ No further operation begins. Running providers and commands are asked to stop.
                 }
                 ui.flush();
             });
-            // Printing may block as long as the reader of standard output wants. The request must not wait for that.
+            // Printing may block for as long as standard output is not read, and the request for a stop must not
+            // wait for that.
             let _ = tokio::time::timeout(PRINTING, print).await;
             if received == 1 {
                 stop.request();
@@ -189,7 +190,7 @@ fn end_by_force(last_resort: Arc<LastResort>, patience: Duration) {
         last_resort.run(patience);
         crate::process::abort();
     };
-    // On a thread of its own: the runtime may be blocked.
+    // A thread of its own is used, because the runtime may be blocked.
     if std::thread::Builder::new()
         .name("last-resort".to_owned())
         .spawn(work)

@@ -37,8 +37,8 @@ pub struct LastReadsFile {
 }
 
 impl LastReadsFile {
-    /// Opens the file of a state if there is one, or if `needed` says that it is to be made. A state without lineage, which was
-    /// never written, has none.
+    /// Opens the file of a state if there is one, or if `needed` requests its creation. A state without lineage, which was
+    /// never written, has no such file.
     #[must_use]
     pub fn open(data_dir: &str, lineage: &str, needed: bool) -> Option<LastReadsFile> {
         if lineage.is_empty() {
@@ -91,7 +91,8 @@ impl LastReadsFile {
                 if let Some(directory) = self.path.parent() {
                     std::fs::create_dir_all(directory)?;
                 }
-                // Its digests allow to check guesses at the values of objects, so it is the owner's.
+                // The digests allow others to verify guesses at the values of objects, so only the owner can
+                // read the file.
                 let policy = Policy {
                     durable: false,
                     ..Policy::SECRET

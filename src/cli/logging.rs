@@ -117,7 +117,7 @@ pub fn start(env: &Env) -> Vec<String> {
     let levels = Levels {
         core: off(core),
         provider: off(provider),
-        // As in Terraform, these only change levels, and enable nothing by themselves.
+        // As in Terraform, these variables only change levels, and do not enable logging by themselves.
         providers: match off(provider) {
             LevelFilter::OFF => BTreeMap::new(),
             _ => env.all().iter().filter_map(named).collect(),
@@ -294,7 +294,7 @@ fn json_line(time: &str, level: Level, module: &str, fields: Fields) -> String {
 /// Returns the arguments of a command for the log, without the values of flags that may be secret.
 #[must_use]
 pub fn arguments(all: &[String]) -> Vec<String> {
-    // Either may have a secret as its value; the path of a file is hidden with it.
+    // The value of either flag may be a secret. The path of a variable file is hidden, too.
     let secret = ["var", "backend-config"];
     let mut hide_next = false;
     all.iter()

@@ -111,7 +111,7 @@ impl<'s> Operation<'s> {
         warn_of_state_flag(session, &arguments.files);
         let (project, mut problems) = workdir::read(session);
         if problems.has_errors() {
-            // No plan can be made, so the other errors are reported as well.
+            // No plan will be made, so the errors of later checks are reported here as well.
             problems.extend(beyond_loading(session, &project, &problems));
             return Err(Failure::within(problems, &project.sources));
         }
@@ -184,7 +184,8 @@ impl<'s> Operation<'s> {
         let last_resort = Arc::new(LastResort::default());
         {
             let _inside = runtime.enter();
-            // Before the lock is requested: waiting for it can be interrupted.
+            // The handlers are installed before the lock is requested, so that waiting for the lock can be
+            // interrupted.
             interrupt::listen_with_messages(
                 session.ui.clone(),
                 session.stream.clone(),
@@ -225,7 +226,8 @@ impl<'s> Operation<'s> {
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);
         before.extend(warnings);
-        // Shown immediately, as in Terraform: a user who tries out a provider should see which one runs, whatever it does then.
+        // The warnings are shown immediately, as in Terraform: a user who tries out a provider should see which one
+        // runs, whatever it does then.
         session.show_now(&Diagnostics(development), &project.sources);
         Ok(Operation {
             warnings: Mutex::new(before),
@@ -286,7 +288,7 @@ impl<'s> Operation<'s> {
         };
         let operation = Operation::at_location(session, arguments, project, Verb::Apply, Some(variables), location)?;
         let previous = &saved.plan.previous_state;
-        // The lineage first: a plan of another state must not be reported as stale.
+        // The lineage is compared first: a plan of another state must not be reported as stale.
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
             return Err(Failure::new(
                 "Saved plan does not match the given state",
@@ -339,7 +341,7 @@ impl<'s> Operation<'s> {
             Mode::RefreshOnly if options.invoke.is_none() => "Refreshing",
             _ => "Planning",
         };
-        // With targets, the number of instances in the state is not that of the work.
+        // With targets, the number of instances in the state says nothing about the number of operations.
         let limited = !options.targets.is_empty() || !options.excludes.is_empty() || options.invoke.is_some();
         let instances = self.state.instances().count();
         let work = Work {
@@ -365,12 +367,12 @@ impl<'s> Operation<'s> {
             .concise(invocation.concise)
             .without_reading(invocation.shown.form == Form::Summary);
         let mut views: Vec<Arc<dyn OperationView>> = vec![Arc::new(lines)];
-        // Called as terraform, the program writes what Terraform does.
+        // If it is called as terraform, the program writes what Terraform writes.
         if !invocation.concise && ui.program == Program::MONOFORM && !self.session.env.progress_off() {
             let sections = self.session.env.log_sections();
-            // A summary has no lines that could be folded.
+            // A summary has no lines that a CI log could fold.
             let sections = sections.filter(|_| !ui.is_terminal() && invocation.shown.form == Form::Whole);
-            // First, so that a section begins before the lines in it.
+            // First in the list, so that a section begins before the lines in it.
             views.insert(0, Arc::new(StatusLines::new(ui.clone(), work, sections)));
         }
         if let Some(stream) = &self.session.beside {
@@ -440,7 +442,7 @@ impl<'s> Operation<'s> {
         };
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
         let last_reads = LastReadsFile::open(self.session.env.data_dir(), &self.state.lineage, false);
-        // The journal first: if an object is created, there must be a file that says so.
+        // The journal is opened first: there must be a record of each object that is created.
         let (journal, warnings) = journal::begin(&self.state, plan, self.states.store(), self.operation);
         problems.extend(warnings);
         let store = self.states.store().clone();
@@ -484,7 +486,7 @@ impl<'s> Operation<'s> {
                 }
                 let unsaved = self.save(&result.state);
                 problems.extend(last_reads.and_then(|file| file.add_applied(plan, &result.state)));
-                // The journal ends only when the state has everything.
+                // The journal is removed only when the state has everything.
                 if !unsaved.has_errors() {
                     problems.extend(journal::end(self.states.store()));
                 }
@@ -525,7 +527,7 @@ impl<'s> Operation<'s> {
         let schemas = planfile::schemas_of(&self.plugins.schemas(), &self.project.config, &plan);
         let saved = SavedPlan {
             backend,
-            // Carried along, so that the plan can be shown where its plugins are not installed.
+            // The schemas are saved, too, so that the plan can be shown where its plugins are not installed.
             schemas: Some(schemas),
             plan,
             snapshot: self.project.config.snapshot(),

@@ -108,7 +108,7 @@ fn text(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
     let command = COMMAND.get().map_or("not known yet", |command| command);
     let place = info.location().map(ToString::to_string).unwrap_or_default();
     let thread = std::thread::current();
-    // A formatted message may contain a value.
+    // A formatted message may contain a secret, so only constant messages are recorded.
     let message = info.payload().downcast_ref::<&'static str>().copied();
     // Writing to a string does not fail.
     let _ = write!(
@@ -129,7 +129,8 @@ fn write(text: &str) -> io::Result<PathBuf> {
     let name = format!("monoform-crash-{seconds}-{}.txt", std::process::id());
     let write = |dir: &Path| {
         let path = dir.join(&name);
-        // Never an existing file, which may be a link to another one in the shared directory for temporary files.
+        // `create_new` never opens an existing file, which may be a link in the shared directory for temporary
+        // files.
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -76,8 +76,9 @@ pub fn read(session: &Session, project: &mut Project, plan: &Plan) -> Result<BTr
     Ok(out)
 }
 
-/// Returns a diagnostic if a value differs from that of the plan. On the command line that is an error. In the environment it may
-/// be meant for something else, so it is a warning and has no effect. Variable files that are read automatically are ignored.
+/// Returns a diagnostic if a value differs from that of the plan. On the command line that is an error. A variable of
+/// the environment may be meant for another configuration, so it causes a warning and has no effect. Variable files
+/// that are read automatically are ignored.
 fn changed(variable: &Variable, now: &VariableValue, planned: &Value, flags: &[VariableFlag]) -> Option<Diagnostic> {
     let named = |path: &str| {
         flags
@@ -90,7 +91,7 @@ fn changed(variable: &Variable, now: &VariableValue, planned: &Value, flags: &[V
         ValueSource::Environment => ("in the environment", None),
         _ => return None,
     };
-    // A diagnostic may end up in a log.
+    // The diagnostic may end up in a log, so sensitive values are not in it.
     let values = if variable.sensitive {
         "The values are sensitive.".to_owned()
     } else {

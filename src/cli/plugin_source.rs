@@ -190,7 +190,7 @@ impl Plugins {
             let only = BTreeMap::from([(provider.clone(), constraints)]);
             if let Err(found) = self.catalog.resolve_for(&only, &origins) {
                 if config.is_in_doubt(&provider) {
-                    // This follows from an error in its requirement, which was reported.
+                    // The problem follows from an error in the provider's requirement, which was reported.
                     problems.0.retain(|p| !found.0.contains(p));
                 }
                 unavailable.providers.insert(provider);
@@ -245,7 +245,8 @@ impl Plugins {
     /// Fetches the schemas of these providers. Providers that fail are left out, and their diagnostics returned.
     pub async fn ask(&self, providers: impl IntoIterator<Item = addrs::Provider>) -> Diagnostics {
         let mut problems = Diagnostics::new();
-        // One after the other: only the schemas are needed, so no two plugins have to run at the same time.
+        // The providers are started one after the other: only the schemas are needed, so no two plugins have to
+        // run at the same time.
         for provider in providers {
             match self.start(&provider).await {
                 Ok(running) => running.close().await,

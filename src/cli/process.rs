@@ -19,7 +19,7 @@ pub fn working_dir() -> io::Result<PathBuf> {
     std::env::current_dir()
 }
 
-/// Changes the working directory. This must happen before anything is opened by a relative path.
+/// Changes the working directory. Must be called before anything is opened by a relative path.
 ///
 /// # Errors
 /// The directory does not exist, or cannot be entered.

@@ -20,7 +20,7 @@ pub struct Request<'a> {
     pub options: &'a PlanOptions,
     /// Applies the plan without asking.
     pub auto_approve: bool,
-    /// Flag that is set and holds for local operations only.
+    /// Flag that the user has set, and that applies to local operations only.
     pub only_local: Option<&'static str>,
     /// File that will refer to the plan.
     pub out: Option<&'a str>,
@@ -37,7 +37,7 @@ pub struct Request<'a> {
 /// # Errors
 /// The operation failed.
 pub fn perform(session: &Session, request: &Request<'_>) -> Result<Option<Status>, Failure> {
-    // The cheap checks first: most working directories have no such workspace.
+    // The cheap checks come first: most working directories have no workspace of this kind.
     if !workspace::may_be(session.env.data_dir()) || !workdir::has_configuration() {
         return Ok(None);
     }

@@ -26,7 +26,7 @@ const TYPE: &str = "terraform_remote_state";
 
 /// Reader of encrypted states.
 struct RemoteStates {
-    // A mutex, since parts of a session are for one thread at a time.
+    // A mutex, since parts of a session are used by one thread at a time.
     session: Arc<Mutex<Session>>,
     encryption: Arc<Encryption>,
 }
@@ -48,7 +48,7 @@ impl RemoteStates {
 }
 
 impl Replacements for RemoteStates {
-    // One that decrypts, if it reads a state that can be encrypted.
+    // The reader decrypts if the states that it reads can be encrypted.
     fn for_object(
         &self,
         config: &AbsProviderConfig,
@@ -113,7 +113,7 @@ impl Decrypting {
                 let session = session.lock().unwrap_or_else(PoisonError::into_inner);
                 let context: Context<'_> = session.stores();
                 let read = remote_state::read(&context, &backend, &arguments, &workspace, &codec);
-                // The receiver is gone if the operation was stopped.
+                // The receiver was dropped if the operation was stopped.
                 let _ = send.send(read);
             });
         let stopped = |why: &str| Diagnostics::from(Diagnostic::error("Error loading state error", why));

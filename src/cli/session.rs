@@ -317,7 +317,8 @@ impl Surroundings {
 
     /// Starts the runtime for concurrent work.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
-        // Certificates for connections to plugins and registries cannot be made or verified at such a time.
+        // While the clock is not set, certificates for connections to plugins and registries can be neither
+        // made nor verified.
         if process::clock_is_unset() {
             return Err(Diagnostic::error(
                 "Invalid system clock",

@@ -73,7 +73,7 @@ pub fn opening_of_operation<'a>(
 ) -> Opening<'a> {
     match &location.backend {
         StateBackend::Local(_) => opening(location, files, operation, lock),
-        // -state and its relatives are flags of the local backend.
+        // -state, -state-out and -backup are flags of the local backend.
         StateBackend::Store(_) => Opening::new(location.source(), operation, lock),
     }
 }
@@ -109,7 +109,8 @@ fn source(location: &StateLocation, flag: Option<&str>) -> Source {
     flag.map_or_else(|| location.source(), |path| Source::File(path.into()))
 }
 
-/// Reads the state of the selected workspace, or of the file in the flag, without a lock; none if there is none.
+/// Reads the state of the selected workspace, or of the file in the flag, without a lock; none if there is no
+/// state.
 ///
 /// # Errors
 /// The backend or the workspace cannot be determined, or the state cannot be read.

@@ -89,7 +89,7 @@ impl stores::Console for Surroundings {
     fn note(&self, tone: Tone, text: &str) {
         let style = self.ui.style();
         let plain = text;
-        // Text in a stream is not for a terminal of some width.
+        // The stream has no terminal width, so its text is not wrapped.
         let text = match self.stream {
             Some(_) => text.to_owned(),
             None => wrapped(text, self.ui.width()),

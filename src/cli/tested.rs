@@ -202,7 +202,7 @@ impl Modules<'_> {
                 )
                 .at(&module.range),
             );
-            // Reported once, and not for each run of the module.
+            // A failure is reported once, and not for each run of the module.
             self.known.insert(key, None);
             return None;
         }

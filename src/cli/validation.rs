@@ -34,7 +34,7 @@ pub fn check(session: &Session, project: &Project) -> Result<Diagnostics, Diagno
         session,
         &stores::workspace::selected(&session.stores()).unwrap_or_default(),
     );
-    // Without values: the configuration must be valid for all of them.
+    // The variables have no values, because the configuration must be valid for all of them.
     let variables = Variables::default();
     problems.extend(runtime.block_on(async {
         interrupt::listen(session.ui.clone(), stop.clone());

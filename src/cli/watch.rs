@@ -66,7 +66,7 @@ fn look(beside: &BTreeSet<PathBuf>) -> Snapshot {
             let Ok(about) = entry.metadata() else { continue };
             if about.is_dir() && deep {
                 open.push((entry.path(), true));
-            // States are written by the runs themselves.
+            // Runs write states themselves, so a changed state does not start another run.
             } else if about.is_file() && !is_state(&entry.path()) {
                 out.insert(entry.path(), (about.modified().ok(), about.len()));
             }
@@ -91,8 +91,8 @@ pub fn beside<'c>(configs: impl IntoIterator<Item = &'c Config>) -> BTreeSet<Pat
 
 /// Waits until watched files change; returns none after an interrupt.
 async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> Option<BTreeSet<PathBuf>> {
-    // Files that the run itself has written must not start it again. Configuration may have been edited during the run, so its
-    // state before the run counts.
+    // Files that the run itself has written must not start another one. A configuration may have been edited during the run,
+    // so its version from before the run counts.
     let after = look(beside);
     let known: Snapshot = after
         .into_iter()

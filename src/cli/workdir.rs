@@ -131,7 +131,7 @@ fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> 
     };
     let mut again = load(&files, dir, &options);
     settle(session, &mut again.config, &set);
-    // An error of the installation says more than that the module is missing.
+    // An error of the installation explains more than the error about the missing module.
     if installed.problems.has_errors() {
         again.diagnostics = again.apart_from_missing();
         again.sources.extend(installed.sources);
@@ -145,7 +145,8 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
     let manifest = match Manifest::read(&Disk, session.env.data_dir()) {
         Ok(manifest) => manifest,
         Err(problem) => {
-            // Loading goes on without the record of installed modules, so that mistakes in the files are reported, too.
+            // Loading continues without the record of installed modules, so that mistakes in the files are reported,
+            // too.
             problems.push(problem);
             Manifest::default()
         }
@@ -230,8 +231,8 @@ pub fn variables(
         if let Some(given) = found.given.filter(|_| !ephemeral) {
             variables.given.insert(name.clone(), given);
         }
-        // When a saved plan is applied, it matters whether an ephemeral variable was set; its default is found without this
-        // entry.
+        // When a saved plan is applied, it matters whether an ephemeral variable was set, so its default is not stored as a
+        // value.
         if found.source != ValueSource::Default || !ephemeral {
             variables.values.insert(name, found.value);
         }
@@ -239,7 +240,8 @@ pub fn variables(
     Ok((variables, problems))
 }
 
-/// Asks for the value of a variable; returns none if the input has ended. At a terminal, an invalid value is asked for again.
+/// Asks for the value of a variable; returns none if the input has ended. At a terminal, the question is repeated after
+/// an invalid value.
 fn asked(
     surroundings: &Surroundings,
     sources: &SourceMap,
@@ -266,7 +268,7 @@ fn asked(
         match answer {
             Answer::Line(text) => {
                 let found = values::from_prompt(variable, &text);
-                // Asking a script again would read the answer to the next question.
+                // A script sends no second answer: the question would read the answer to the next one.
                 match &found {
                     Err(problems) if ui.is_interactive() => {
                         surroundings.show_now(problems, sources);

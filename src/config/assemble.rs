@@ -48,7 +48,7 @@ pub(crate) fn module(
             .at(&backend.range),
         );
     }
-    // Only now: an override file may have changed the source or the version.
+    // The addresses are resolved only now, because an override file may have changed the source or the version.
     for call in module.module_calls.values_mut() {
         decode::literal_address(call, diagnostics);
     }
@@ -186,8 +186,8 @@ fn add_settings(
 
 fn add_providers(module: &mut Module, file: &mut FileBlocks, diagnostics: &mut Diagnostics) {
     for meta in std::mem::take(&mut file.provider_metas) {
-        // Keyed by local name for now: the provider is known when the requirements of all files are read
-        // (`resolve_providers`).
+        // The block is stored under its local name for now: the provider is known when the requirements of all
+        // files are read (`resolve_providers`).
         let key = addrs::Provider::default_for(meta.name.clone());
         declare(
             &mut module.provider_meta,

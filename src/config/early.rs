@@ -44,7 +44,7 @@ pub enum RootVariables<'o> {
 /// Source of the values of variables that are not const.
 #[derive(Clone, Copy)]
 pub(crate) enum Others<'m> {
-    /// Their values are unknown.
+    /// The values of these variables are unknown.
     Unknown,
     /// Variables of the root module.
     Root(RootVariables<'m>),
@@ -145,7 +145,7 @@ impl<'m> EarlyModule<'m> {
                     return default();
                 };
                 let (value, problems) = caller.evaluate_as(&attribute.expr, &Type::Dynamic);
-                // The plan evaluates the argument, too, and reports its problems.
+                // The plan evaluates this argument again, and reports its problems.
                 let failed = problems.has_errors() || caller.locals().problems.has_errors();
                 let known = Some(value).filter(|value| !failed && value.is_wholly_known())?;
                 variable.accept(&known, attribute.expr.range()).ok()
@@ -290,7 +290,8 @@ impl<'m> EarlyModule<'m> {
 
     /// Evaluates the local values that an expression needs, dependencies first.
     pub(crate) fn prepare(&self, expr: &Expr) {
-        // An explicit stack: recursion would overflow the thread's stack on long chains of local values.
+        // An explicit stack is used, because recursion would overflow the thread's stack on long chains of
+        // local values.
         let mut stack: Vec<(Arc<str>, bool)> = needed_locals(expr);
         while let Some((name, ready)) = stack.pop() {
             let Some(local) = self.module.locals.get(&name) else {
@@ -306,7 +307,8 @@ impl<'m> EarlyModule<'m> {
                 continue;
             }
             let mut locals = self.locals();
-            // A cycle is left to `lookup`, which finds the name among those that wait and reports it.
+            // A cycle is left to `lookup`, which finds the name among the values being evaluated and reports
+            // it.
             if locals.done.contains_key(&name) || locals.waiting.contains(&name) {
                 continue;
             }
@@ -364,7 +366,7 @@ impl<'m> EarlyModule<'m> {
             if !problems.has_errors() && value.is_wholly_known() {
                 out.insert(attribute.name.clone(), value);
             } else if self.selected.is_some() {
-                // Unknown, so that the default does not replace it.
+                // The value is unknown instead of missing, so that the default does not replace it.
                 out.insert(attribute.name.clone(), Value::dynamic());
             }
         }
@@ -402,7 +404,7 @@ impl<'m> EarlyModule<'m> {
             return problems;
         }
         let (message, marks) = message.unmark();
-        // The message could reveal the value.
+        // The message is left out because it could reveal the value.
         let hidden = marks.is_sensitive() || marks.is_ephemeral();
         let message = match message.as_str() {
             Some(text) if !hidden => text.trim().to_owned(),
@@ -530,7 +532,8 @@ impl Scope for EarlyModule<'_> {
                 if let Some(value) = locals.done.get(name) {
                     return value.clone().ok_or(EvaluationError::Reported);
                 }
-                // A value that is not done waits for itself: the names from its first occurrence on make the cycle.
+                // A value that is not evaluated yet depends on itself: the names from its first occurrence on form
+                // the cycle.
                 let from = locals.waiting.iter().position(|n| n == name).unwrap_or_default();
                 let names: Vec<String> = locals.waiting[from..].iter().map(|n| format!("local.{n}")).collect();
                 Err(error(

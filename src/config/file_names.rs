@@ -43,7 +43,8 @@ fn ends_with(name: &str, endings: &[(&str, &str)]) -> bool {
 }
 
 /// Removes the names that the mode does not read. Returns OpenTofu's names that are left out because the directory
-/// has Terraform's file of the same name, if the user should be told: in its own mode, the program reads both kinds.
+/// has Terraform's file of the same name, if that should be reported to the user: in its own mode, the program reads
+/// both kinds.
 pub(crate) fn select(names: &mut Vec<String>, mode: Mode) -> Vec<String> {
     let all: Vec<(&str, &str)> = CONFIGURATION.into_iter().chain(TESTS).collect();
     let pair = |name: &str| {

@@ -55,7 +55,7 @@ impl FileSource for Disk {
 /// Resolves the symbolic links in a path. The result is relative if the path and its links are. `None` if the links
 /// form a loop, or if one is not UTF-8.
 fn follow(path: &str) -> Option<String> {
-    // The limit of Go's filepath.EvalSymlinks: beyond it, links are taken for a loop.
+    // This is the limit of Go's filepath.EvalSymlinks: after more links, they are taken for a loop.
     const MAX_LINKS: usize = 255;
     let mut links = 0;
     let mut done = String::new();
@@ -64,7 +64,7 @@ fn follow(path: &str) -> Option<String> {
         if step.is_empty() || step == "." {
             continue;
         }
-        // Links before this step are resolved already, so `..` may be removed by its text.
+        // The links before this step are resolved, so `..` can remove a step of the text.
         let next = if done.is_empty() { step } else { join(&done, &step) };
         match std::fs::read_link(&next) {
             Ok(target) => {

@@ -113,7 +113,7 @@ impl Loaded {
 
 /// Reads the root module in a directory and all the modules it calls.
 ///
-/// A directory without configuration files is an empty module. Whether that is an error is for the caller to say:
+/// A directory without configuration files is an empty module. The caller decides whether that is an error:
 /// [`Module::files`] of the root is empty then.
 #[must_use]
 pub fn load(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
@@ -350,7 +350,8 @@ impl Loader<'_> {
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &early, ancestors) {
-                // A module for another version of the tool has that one diagnostic; its variables were not read.
+                // A module for another version of the tool has only the diagnostic about that, since its
+                // variables were not read.
                 if !child.module.refused {
                     check_inputs(call, &child.module, &mut self.judged);
                 }

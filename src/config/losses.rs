@@ -64,7 +64,7 @@ pub(crate) fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
         if place.start > block.range.end {
             continue;
         }
-        // The block is not closed: the error points at its opening brace, and where it would have ended is unknown.
+        // The block is not closed: the error points at its opening brace, and the end of the block is unknown.
         if place.start == block.open.start {
             out.push(block.range.clone());
             continue;

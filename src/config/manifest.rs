@@ -81,7 +81,7 @@ impl Manifest {
     /// # Errors
     /// The content is not JSON of the expected form, or names a module twice.
     pub fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
-        // Terraform takes an empty file for an empty manifest, too.
+        // Terraform treats an empty file as an empty manifest, too.
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Manifest::default());
         }
@@ -119,7 +119,7 @@ impl Manifest {
         let file = File {
             modules: self.modules.iter().map(entry).collect(),
         };
-        // Strings only: their serialization cannot fail.
+        // The manifest has only strings, so its serialization cannot fail.
         serde_json::to_string(&file).unwrap_or_default()
     }
 

@@ -242,7 +242,8 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
     if inherited && !by.typed && !by.written.nullable {
         return;
     }
-    // The default is converted again: a new type or nullable decides about an inherited default, too.
+    // The default is converted again, because a changed type or `nullable` applies to an inherited default,
+    // too.
     let mut problems = Diagnostics::new();
     base.default = decode::convert_default(base, &mut problems);
     for mut problem in problems {
@@ -258,7 +259,7 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
 
 fn output(base: &mut Output, by: Output, diagnostics: &mut Diagnostics) {
     diagnostics.extend(by.deprecated.as_ref().map(ignored_deprecation));
-    // Only what the override file writes has precedence, and not the defaults of what it omits.
+    // Only the arguments that the override file sets have precedence, and not its defaults for the others.
     if by.written.value {
         base.expr = by.expr;
     }
@@ -296,7 +297,7 @@ fn resource(base: &mut Resource, by: Resource) {
     replace(&mut base.for_each, by.for_each);
     replace(&mut base.provider_ref, by.provider_ref);
     replace(&mut base.connection, by.connection);
-    // As a whole: provisioners have no names by which they could be merged.
+    // All provisioners are replaced together: they have no names by which they could be merged.
     if !by.provisioners.is_empty() {
         base.provisioners = by.provisioners;
     }
@@ -339,11 +340,11 @@ fn body(base: &mut Arc<Body>, by: Arc<Body>) {
         return;
     }
     let base = Arc::make_mut(base);
-    // A `dynamic` block replaces, and is replaced by, blocks of the type it makes.
+    // A `dynamic` block replaces blocks of the type that it generates, and is replaced by them.
     let by = with_dynamic(Arc::unwrap_or_clone(by));
     *base = with_dynamic(std::mem::replace(base, Body::empty(&by.range)));
-    // A property in the JSON syntax may turn out to be blocks when its schema is known: then it replaces blocks, and is
-    // replaced by them.
+    // In the JSON syntax, only a schema shows whether a property is an argument or blocks. As it may be blocks, it
+    // replaces blocks and is replaced by them.
     let open: BTreeSet<Arc<str>> = by
         .attributes
         .iter()

@@ -37,7 +37,7 @@ impl Config {
     pub fn with_root_providers(&self, blocks: Vec<ProviderConfig>) -> (Config, Diagnostics) {
         let mut root = self.root.clone();
         if !blocks.is_empty() {
-            // A copy: other runs of a test file use the same module without these blocks.
+            // The module is copied, because other runs of a test file use it without these blocks.
             let mut module = Module::clone(&root.module);
             let named = blocks.into_iter().map(|block| (block.address.clone(), block));
             module.provider_configs.extend(named);
@@ -99,8 +99,8 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
         };
         let counted = call.repetition().next().map(|e| e.range());
         let repeats = counted.or(call.depends_on.first().map(|r| &r.range)).or(repeats);
-        // Lowest precedence first: defaults of the caller flow down, the module's own blocks replace them, and passed
-        // ones replace both.
+        // The order is that of increasing precedence: defaults of the caller flow down, the module's own blocks
+        // replace them, and passed ones replace both.
         let mut visible: VisibleProviders = parent
             .providers
             .iter()
@@ -348,12 +348,12 @@ fn local_names(node: &ModuleNode, diagnostics: &mut Diagnostics) {
             && required.name != provider.ty
             && module.provider_configs.keys().any(|c| c.name == provider.ty)
         {
-            // A provider block uses the implied name, which is a second one.
+            // A provider block uses the implied name, which is a second name of the same provider.
             diagnostics.push(twice(provider, &required.name, &provider.ty, &required.range));
         }
     }
     for resource in module.resources.values() {
-        // Without a `provider` argument, a resource uses the implied name.
+        // A resource without a `provider` argument uses the implied name.
         let implied = resource.address.implied_provider();
         if resource.provider_ref.is_some()
             || resource.address.mode == addrs::Mode::Ephemeral

@@ -94,7 +94,8 @@ impl ModuleSource {
         if has_version {
             return Err(SourceAddressError::VersionWithoutRegistry(text.to_owned()));
         }
-        // Only after the question of a version: it is the more helpful of the two errors.
+        // An empty address is reported after the version, because an error about the version is the more
+        // helpful one.
         if text.is_empty() {
             return Err(SourceAddressError::Empty);
         }
@@ -169,7 +170,7 @@ fn subdir_inside(subdir: &str) -> Result<Option<String>, SourceAddressError> {
     }
     let cleaned = clean(subdir);
     let cleaned = cleaned.trim_start_matches('/');
-    // Files of the machine beside the package must not be reachable.
+    // A package must not give access to files outside of it.
     if cleaned == ".." || cleaned.starts_with("../") {
         return Err(SourceAddressError::SubdirectoryOutsidePackage(cleaned.to_owned()));
     }
@@ -257,7 +258,7 @@ fn split_subdir_owned(text: &str) -> (String, String) {
 /// Expands the shorthand of an address.
 fn normalise(os: Os, text: &str) -> Result<String, SourceAddressError> {
     let (force, address) = forced(text);
-    // Before the question of a scheme, which the letter of a drive looks like.
+    // Paths on a drive are recognized before the scheme, because the letter of a drive looks like a scheme.
     if os == Os::Windows && paths::is_absolute(os, address) {
         let file = file_url(&paths::to_slash(os, address));
         return Ok(force.map(|way| format!("{way}::{file}")).unwrap_or(file));
@@ -295,7 +296,7 @@ fn normalise(os: Os, text: &str) -> Result<String, SourceAddressError> {
 /// Returns the URL of a Windows path in Terraform's form: without a third slash before the drive.
 fn file_url(path: &str) -> String {
     match path.strip_prefix("//") {
-        // A server is the host of the address.
+        // The server becomes the host of the address.
         Some(server) => format!("file://{server}"),
         None => format!("file://{path}"),
     }

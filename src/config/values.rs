@@ -164,7 +164,7 @@ impl SetVariables {
     #[must_use]
     pub fn read(inputs: &ValueInputs<'_>) -> SetVariables {
         let mut out = SetVariables::default();
-        // Later settings replace earlier ones: this order is that of precedence.
+        // Later settings replace earlier ones, so this order is that of increasing precedence.
         for (name, text) in inputs.environment {
             out.give(
                 name.as_str().into(),
@@ -216,7 +216,7 @@ pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
     for variable in module.variables.values() {
         let value = collected(variable, set.given.get(&variable.name), &mut out);
         if let Some(value) = value {
-            // The warning is for users who set the variable; a default is not set by them.
+            // The warning is for users who set the variable, so it is left out for a default.
             let warning = deprecated_variable(variable, &value.value).filter(|_| value.source != ValueSource::Default);
             out.diagnostics.extend(warning);
             out.values.insert(variable.name.clone(), value);
@@ -270,7 +270,7 @@ pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Dia
 
 /// Builds the warning for a deprecated variable of the root module that is set.
 fn deprecated_variable(variable: &Variable, value: &Value) -> Option<Diagnostic> {
-    // OpenTofu leaves this to the author of the module.
+    // OpenTofu does not warn: the author of the module decides.
     let warned = value.is_present() && !Mode::current().is_opentofu();
     let deprecated = variable.deprecated.as_ref().filter(|_| warned)?;
     let warning = Diagnostic::warning("Deprecated variable got a value", &*deprecated.message);
@@ -331,7 +331,7 @@ impl SetVariables {
                 return;
             }
         };
-        // Sorted: a file later in the order wins.
+        // The names are sorted, because a later file has precedence.
         names.sort();
         for first in FIRST {
             if names.iter().any(|n| n == first) {
@@ -351,7 +351,7 @@ impl SetVariables {
             )));
             return;
         };
-        // A common mistake: blanks around the equals sign, as in a file.
+        // A common mistake is to write blanks around the equals sign, as in a file.
         if name.ends_with(' ') {
             self.diagnostics.push(invalid(format!(
                 "The name of the variable, \"{name}\", ends with a blank. Did you mean -var=\"{}={}\"?",
@@ -377,7 +377,7 @@ impl SetVariables {
                 return;
             }
         };
-        // Recorded before parsing, because diagnostics show the text.
+        // The text is recorded before parsing, because diagnostics show the text.
         self.sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
         if path.ends_with(".json") {
             self.json_file(path, &bytes)
@@ -418,7 +418,7 @@ impl SetVariables {
             Ok(node) => node,
             Err(problem) => return self.diagnostics.push(problem),
         };
-        // A property twice would make its value depend on the reader; HCL refuses it, too.
+        // If a property occurs twice, its value would depend on the reader; HCL refuses it, too.
         if let Some(problem) = node.duplicate() {
             return self.diagnostics.push(problem);
         }

@@ -96,8 +96,8 @@ impl Defaults {
         for (name, default) in &self.values {
             match out.get(name) {
                 Some(existing) if !existing.is_null() => {
-                    // The value may become null, and would then be the default, which is not null: so the result is
-                    // never null.
+                    // An unknown value that turns out to be null is replaced by the default. That is not null, so
+                    // the result is never null.
                     if default.is_certainly_not_null() && !existing.is_known() {
                         let refined = existing.clone().refine_not_null();
                         out.insert(name.clone(), refined);

@@ -49,7 +49,7 @@ impl Refinements {
         };
         type Bound = Option<(Number, bool)>;
         let tighter = |a: &Bound, b: &Bound, inward: fn(&Number, &Number) -> bool| match (a, b) {
-            // Of two equal bounds, the exclusive one is tighter.
+            // If both bounds are equal, the exclusive one is tighter.
             (Some((x, x_inclusive)), Some((y, y_inclusive))) if x == y => {
                 Some((x.clone(), *x_inclusive && *y_inclusive))
             }
@@ -143,9 +143,9 @@ mod tests {
         assert_eq!(list, Value::list(Type::Bool, vec![Value::unknown(Type::Bool); 2]));
         assert_eq!(Value::unknown_refined(Type::map(Type::Bool), length(0)).len(), Some(0));
         assert!(!Value::unknown_refined(Type::set(Type::Bool), length(2)).is_known());
-        // A plugin may claim any length, but does not get the memory for it.
+        // A plugin may claim any length, but no memory is allocated for it.
         assert!(!Value::unknown_refined(Type::list(Type::Bool), length(usize::MAX)).is_known());
-        // A null has no length.
+        // A value that may be null is not replaced by a list.
         let open = Refinements {
             not_null: false,
             ..length(0)

@@ -29,7 +29,7 @@ pub fn canonical(element: &Type, items: Vec<Value>) -> Vec<Value> {
     let mut keyed: Vec<(String, Value)> = items.into_iter().map(|item| (key_of(&item), item)).collect();
     keyed.sort_by(|(k, a), (l, b)| {
         rank(a).cmp(&rank(b)).then_with(|| k.cmp(l)).then_with(|| {
-            // Equal texts may belong to different values, because numbers in them have ten digits.
+            // Equal keys may belong to different values, because numbers in them have only ten digits.
             if a.is_wholly_known() && b.is_wholly_known() {
                 compare_known(a, b)
             } else {
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn compound_values_are_in_the_order_of_their_text() {
-        // As in Terraform's output: 10 is between 1 and 9.
+        // As in Terraform's output, the order is that of the text: 10 is between 1 and 9.
         let o = |n: &str| Value::object([("a", number(n))]);
         check(&[o("9"), o("1"), o("10"), o("0")], &[o("0"), o("10"), o("1"), o("9")]);
         check(

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::{Kind, Number, Refinements, Type, Value};
 
-/// Generates any type without `any` in it.
+/// Generates types that do not contain `any`.
 pub fn concrete_type() -> impl Strategy<Value = Type> {
     prop_oneof![Just(Type::String), Just(Type::Number), Just(Type::Bool)].prop_recursive(3, 12, 3, |inner| {
         prop_oneof![

@@ -46,7 +46,8 @@ impl ObjectType {
     pub fn new(attributes: impl IntoIterator<Item = ObjectAttribute>) -> ObjectType {
         let mut list: Vec<ObjectAttribute> = attributes.into_iter().collect();
         list.sort_by(|a, b| a.name.cmp(&b.name));
-        // Reversed, because `dedup_by` keeps the first of equal names, and the last one is wanted.
+        // The attributes are reversed, because `dedup_by` keeps the first of equal names, and the last one is
+        // wanted.
         list.reverse();
         list.dedup_by(|a, b| a.name == b.name);
         list.reverse();
@@ -197,7 +198,7 @@ impl Type {
     /// Returns the type with every attribute required: the type of a value that was converted to this constraint.
     #[must_use]
     pub fn without_optional(&self) -> Type {
-        // Most types have none, and are shared instead of copied.
+        // Most types have no optional attributes, and are shared instead of copied.
         if !self.has_optional() {
             return self.clone();
         }

@@ -125,7 +125,8 @@ impl Bits {
             codes.iter().zip(counts).map(|(c, n)| (c.length * n) as usize).sum()
         };
         let stored = text.filter(|t| t.len() <= LONGEST_STORED);
-        // As in Go, these bits count only if the text can be stored. They are the same for both kinds of codes.
+        // As in Go, the extra bits count only if the text could be stored instead. Both kinds of codes have the
+        // same extra bits.
         let extra = stored.map_or(0, |_| extra as usize);
         let (fixed_literals, fixed_distances) = fixed_codes();
         let fixed = 3 + size(&fixed_literals, &literals) + size(&fixed_distances, &distances) + extra;
@@ -138,7 +139,8 @@ impl Bits {
             return;
         }
         let (literal_codes, distance_codes) = if dynamic < fixed {
-            // A block of dynamic codes, not the last one: the stream ends with an empty stored block.
+            // Begins a block of dynamic codes that is not the last one: the stream ends with an empty stored
+            // block.
             self.put(4, 3);
             self.put(literals_used - 257, 5);
             self.put(distances_used - 1, 5);

@@ -16,7 +16,7 @@ pub(crate) fn fixed_codes() -> (Vec<Code>, Vec<Code>) {
         256..280 => 7,
         _ => 8,
     });
-    // Two symbols that are never used complete the code.
+    // Two symbols that are never used make the code complete.
     let lengths: Vec<u32> = literals.chain([8, 8]).collect();
     let mut codes = canonical(&lengths);
     codes.truncate(LITERALS);
@@ -30,7 +30,7 @@ pub(crate) fn codes(counts: &[u32], longest: usize) -> Vec<Code> {
         .map(|s| (counts[s], s))
         .collect();
     let mut lengths = vec![0u32; counts.len()];
-    // One bit is enough; a single symbol gets a code, too.
+    // One bit is enough for two symbols, and a single symbol gets a code, too.
     if leaves.len() <= 2 {
         for (_, symbol) in &leaves {
             lengths[*symbol] = 1;
@@ -65,7 +65,8 @@ fn lengths_needed(leaves: &[(u32, usize)], longest: usize) -> Vec<usize> {
         }
         levels.push(level);
     }
-    // From the top, the needed nodes of a level determine those below.
+    // Going down from the top level, the number of nodes that are needed determines the number in the level
+    // below.
     let mut deep = vec![0; longest + 1];
     let mut needed = 2 * leaves.len() - 2;
     let mut counts = Vec::with_capacity(longest);

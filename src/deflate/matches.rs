@@ -44,7 +44,7 @@ pub(crate) struct Compressor {
 
 impl Compressor {
     pub fn new(level: Level) -> Compressor {
-        // zlib's nice_length and max_chain of these levels.
+        // These are zlib's nice_length and max_chain of the levels.
         let (nice, chain) = match level {
             Level::Five => (32, 32),
             Level::Six => (128, 128),
@@ -123,7 +123,7 @@ impl Compressor {
                 (self.length, self.distance) = found;
             }
             if previous_length >= SHORTEST && self.length <= previous_length {
-                // The match one byte before is at least as good.
+                // The match at the previous byte is at least as good.
                 self.tokens.push(Token::Match {
                     length: previous_length,
                     distance: previous_distance,
@@ -169,14 +169,14 @@ impl Compressor {
         let nice = here.len().min(self.nice);
         let mut length = SHORTEST - 1;
         let mut found = None;
-        // The search begins below `GOOD` bytes, so the whole chain is searched.
+        // The search begins with fewer than `GOOD` bytes, so zlib's rule of a shorter chain does not apply.
         debug_assert!(length < GOOD);
         for _ in 0..self.chain {
             let there = &text[candidate - self.start..];
             // A longer match has the same byte at this offset: one comparison rejects most candidates.
             if here.get(length) == there.get(length) {
                 let same = here.iter().zip(there).take_while(|(a, b)| a == b).count();
-                // Go takes no match of four bytes from farther away.
+                // Go ignores a match of four bytes that is farther away.
                 if same > length && (same > SHORTEST || at - candidate <= 4096) {
                     length = same;
                     found = Some((same, at - candidate));

@@ -40,7 +40,7 @@ impl ChangeKind {
             Action::Create => ChangeKind::Create,
             Action::Read => ChangeKind::Read,
             Action::Update => ChangeKind::Update,
-            // A data source that leaves the state is no object that anybody loses.
+            // If a data source leaves the state, no object is lost.
             Action::Delete if change.address.resource.resource.mode == Mode::Data => return None,
             Action::Delete => ChangeKind::Delete,
             Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => ChangeKind::Replace,
@@ -57,7 +57,7 @@ impl ChangeKind {
             ChangeKind::Read => "read",
             ChangeKind::Update => "update",
             ChangeKind::Replace => "replace",
-            // The word of the plan's totals.
+            // The totals of a plan use this word.
             ChangeKind::Delete => "destroy",
             ChangeKind::Forget => "forget",
         }

@@ -118,7 +118,8 @@ impl<'a> Console<'a> {
         if let Some(plan) = view.plan {
             set_planned_objects(&evaluator, plan);
         }
-        // In dependency order, so that no evaluation demands a long chain of others.
+        // The nodes are visited in dependency order, so that no evaluation recurses through a long chain of
+        // others.
         for node in order {
             // A failure has been reported once here, and references to it report nothing.
             let _: Result<(), Reported> = visit(&evaluator, &blocks.graph[node]);
@@ -182,7 +183,7 @@ impl<'a> Console<'a> {
         if problems.has_errors() {
             return Err(problems);
         }
-        // The result of `type` is a description for the console and no value of the language.
+        // `type` returns a description for the console, and not a value of the language.
         let is_type = value.marks().contains(Marks::TYPE) && matches!(value.ty(), Type::Tuple(_));
         if value.deep_marks().contains(Marks::TYPE) && !is_type {
             return Err(Diagnostic::error(

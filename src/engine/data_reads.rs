@@ -2,16 +2,17 @@
 //!
 //! Sharing must not be visible, so it is limited:
 //!
-//! - Only while planning, when nothing changes what exists. A read of an apply is deferred because of a change, and other
-//!   changes go on beside it: an earlier answer, even one of the same apply, could be older than what it has to show.
-//! - Only between data sources that wait for the same resources. One that waits for others may be there to read what
-//!   these have written (the file of a program, say), and an answer from before would lack it. One with `depends_on`, its own
-//!   or that of a module call, asks for a read of its own.
+//! - Only while planning, when no objects change. In an apply, a read is deferred because of a change, and other changes are
+//!   made at the same time, so even an answer of the same apply could be outdated.
+//! - Only between data sources that wait for the same resources. A data source may exist to read what these resources have
+//!   written, such as a file, which an earlier answer would lack. A data source with `depends_on`, its own or that of a
+//!   module call, is read separately.
 //! - Only answers that are known to repeat. Some data sources answer differently each time on purpose: a random password, the
 //!   output of a program, the time. An answer counts as repeatable if it equals the one that the state has from an earlier
-//!   run, or if two reads of this plan have had it. So a plan without stored answers reads twice what others share.
-//! - Not those of check blocks, which report on the moment, nor those that a mock or an override answers.
-//! - No failures: each data source reports its own.
+//!   run, or if two reads of this plan have returned it. So without stored answers, two reads are made before one is shared.
+//! - Not for data sources of check blocks, which report on the current time, nor for those that a mock or an override
+//!   answers.
+//! - Failures are not shared: each data source reports its own.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,7 +43,8 @@ struct Subject {
 #[derive(Default)]
 struct Reads {
     by_resource: HashMap<ConfigResource, Arc<SharedRead>>,
-    /// By the resources that the data source waits for; empty as long as there is one data source.
+    /// Shared reads by the resources that the data source waits for; empty until a second data source has the
+    /// same arguments.
     by_before: HashMap<Arc<BTreeSet<ConfigResource>>, Arc<SharedRead>>,
 }
 
@@ -77,7 +79,7 @@ impl DataReads {
             Some(meta) => text(meta, meta.ty()).map(Some),
             None => Some(None),
         };
-        // Values that have no JSON form are none of arguments; a read of its own is right in any case.
+        // Arguments that have no JSON form cannot be compared, so the data source is read separately.
         let (Some(arguments), Some(meta)) = (text(data.config, &data.ty), meta) else {
             return read().await;
         };
@@ -98,7 +100,8 @@ impl DataReads {
         if let Some(read) = by_resource.get(resource) {
             return read.clone();
         }
-        // What a block waits for is a search in the graph. Most blocks have arguments that no other block has, and need none.
+        // Finding the resources that a block waits for takes a search in the graph. Most blocks share their arguments
+        // with no other block, and need no search.
         if let Some((first, read)) = by_resource.iter().next() {
             if by_before.is_empty() {
                 by_before.insert(self.before(blocks, first), read.clone());
@@ -110,7 +113,7 @@ impl DataReads {
         by_resource.entry(resource.clone()).or_default().clone()
     }
 
-    // Computed once for each block: all its instances wait for the same resources.
+    // The dependencies are computed once for each block: all its instances wait for the same resources.
     fn before(&self, blocks: &Blocks, resource: &ConfigResource) -> Arc<BTreeSet<ConfigResource>> {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let found = before.entry(resource.clone());
@@ -135,13 +138,14 @@ impl SharedRead {
     where
         F: Future<Output = ReadAnswer>,
     {
-        // Each of the first two readers has an answer for itself, so that no answer is used twice before it is known to
-        // repeat. A cell is filled by whoever comes first, also where the reader before has been dropped.
+        // Each of the first two readers sends a request of its own, so that no answer is shared before it is known to
+        // repeat. Each answer is requested by the first reader that needs it, even if an earlier reader was dropped.
         let reader = self.readers.fetch_add(1, Ordering::Relaxed);
         if reader == 0 {
             return self.first.get_or_init(&read).await.clone();
         }
-        // With an answer in the state, the second reader waits for the first: one read is enough, most likely.
+        // If the state has an answer, the second reader waits for the first one, because one read is probably
+        // enough.
         if reader > 1 || stored.is_some() {
             let first = self.first.get_or_init(&read).await;
             if let Some(first) = repeatable(first)

@@ -43,8 +43,8 @@ impl<'a> DependencyEvaluation<'a> {
         let Some(start) = self.blocks.find(block) else {
             return Ok(());
         };
-        // Marked before the evaluation, and the lock is released: another operation must not wait for it here, as the
-        // evaluator computes each value once anyway.
+        // The blocks are marked as evaluated before they are, so that the lock is released early and other operations
+        // do not wait for it. The evaluator computes each value only once anyway.
         let order = {
             let mut evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner);
             self.unevaluated_dependencies(start, &mut evaluated)
@@ -98,7 +98,7 @@ impl<'a> DependencyEvaluation<'a> {
         let pure = |n: NodeIndex| !matches!(graph[n], Block::Provider(_) | Block::Resource(_) | Block::Check(..));
         let mut order = Vec::new();
         let mut stack = vec![(start, before(start))];
-        // A stack of its own instead of recursion: chains of local values have any length.
+        // An explicit stack instead of recursion, because chains of local values can have any length.
         while let Some((node, next)) = stack.last_mut() {
             match next.next() {
                 Some(n) if pure(n) && !std::mem::replace(&mut evaluated[n.index()], true) => stack.push((n, before(n))),

@@ -175,7 +175,8 @@ impl<'a> Ephemerals<'a> {
             .map(|(address, repetition)| async move { self.open_instance(resource, &address, &repetition).await })
             .buffer_unordered(self.context.inputs.permits());
         let mut failed = false;
-        // Awaited after a failure, too: what the others open must be known, so that it is closed.
+        // The others are awaited even after a failure: every instance that they open must be known, so that it
+        // is closed.
         while let Some(result) = results.next().await {
             failed |= result.is_err();
         }
@@ -183,7 +184,7 @@ impl<'a> Ephemerals<'a> {
         if failed {
             return Err(Reported);
         }
-        // No block uses it, so that no use would close it.
+        // No block uses the resource, so no user would close it.
         if self.waiting().get(address) == Some(&0) {
             self.close(address).await;
         }
@@ -271,7 +272,7 @@ impl<'a> Ephemerals<'a> {
             return Err(self.context.fail(problems));
         }
         let answer = answer.value;
-        // The instance is open even if the result is invalid, and must be closed.
+        // The instance is open even if the response is invalid, so it must be closed.
         self.opened().push(Arc::new(Open {
             address: address.clone(),
             provider: resource.provider.clone(),
@@ -355,7 +356,8 @@ impl<'a> Ephemerals<'a> {
         // The semaphore is never closed, so this cannot fail.
         let _slot = self.slots.acquire().await.ok();
         let mut lease = open.lease.lock().await;
-        // Set under the lock, so that a renewal that waits for it does not renew a closed instance.
+        // The instance is marked as closed under the lock, so that a renewal that waits for the lock does not
+        // renew a closed instance.
         lease.closed = true;
         let mut problems = std::mem::take(&mut lease.problems);
         let began = self.begin(&open.address, EphemeralAction::Close);
@@ -429,7 +431,7 @@ impl<'a> Ephemerals<'a> {
         let problems = match answer {
             Ok(answer) => {
                 let problems = located(answer.diagnostics, self.written(open), &open.address);
-                // Lower limit against providers that request a renewal at once, again and again.
+                // This lower limit protects against providers that request a renewal at once, again and again.
                 let soon = SystemTime::now() + Duration::from_secs(1);
                 let next = answer.value.renew_at.and_then(time).map(|at| at.max(soon));
                 lease.renew_at = next.filter(|_| !problems.has_errors());
@@ -444,7 +446,8 @@ impl<'a> Ephemerals<'a> {
             }
         };
         self.end(&open.address, EphemeralAction::Renew, began, problems.has_errors());
-        // Reported on close, since the value may not be used any more after this.
+        // These problems are reported when the instance is closed, since the value may not be used any more
+        // after this.
         lease.problems.extend(problems);
     }
 

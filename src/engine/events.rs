@@ -33,7 +33,7 @@ pub enum Event {
         /// Name and value of the identifying attribute.
         id: Option<(String, String)>,
     },
-    /// The refresh of an object has failed, or was given up.
+    /// The refresh of an object has failed, or was abandoned.
     RefreshFailed { address: AbsResourceInstance },
     /// An operation starts: a data source is read, or an object created, updated or destroyed.
     OperationStart {

@@ -243,7 +243,7 @@ impl<'p> Builder<'p> {
                 .iter()
                 .filter_map(|p| self.group_of(d, *p))
             {
-                // A dependency that the state does not record may be left out to break a cycle.
+                // A dependency that is not recorded in the state may be left out to break a cycle.
                 let is_recorded = facts.recorded.get(r).is_some_and(|with| with.contains(d));
                 let priority = if is_recorded {
                     Priority::Firm
@@ -355,7 +355,7 @@ impl ExecGraph {
             if cycles.is_empty() {
                 return self;
             }
-            // Only constraints inside a cycle are dropped, so that the others keep the order that they ask for.
+            // Only constraints inside a cycle are dropped, so that the other ones keep their order.
             constraints.retain(|(a, b, priority)| {
                 let inside = cycles.get(a).is_some_and(|c| cycles.get(b) == Some(c));
                 !(inside && *priority == lowest)

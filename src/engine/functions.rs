@@ -141,7 +141,7 @@ impl Functions {
         function: &str,
     ) -> Result<Arc<Signature>, CallError> {
         let required = module.module.required_providers.get(local);
-        // That it could not be started has been reported: no second error for each call.
+        // The failure to start it has been reported, so the calls report nothing.
         if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
             return Ok(Arc::new(anything()));
         }
@@ -214,7 +214,7 @@ impl Functions {
                 for problem in problems {
                     text.push(format!("{}: {}", problem.summary, problem.detail));
                 }
-                // Without the final stop, since the text becomes part of a sentence.
+                // The text becomes a part of a sentence, so its full stop is removed.
                 Err(CallError::Failed(text.join("; ").trim_end_matches('.').to_owned()))
             }
             Some(Ok(Err(error))) => {
@@ -300,7 +300,7 @@ fn signature(function: &FunctionSchema) -> Signature {
 fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
     let mut sum = Sha256::new();
     let mut add = |bytes: &[u8]| {
-        // Lengths keep different splits of the same bytes apart.
+        // The lengths distinguish different splits of the same bytes.
         sum.update((bytes.len() as u64).to_be_bytes());
         sum.update(bytes);
     };
@@ -322,7 +322,7 @@ fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> 
             });
             tokio::task::block_in_place(|| receive.recv().ok())
         }
-        // The thread of a single-threaded runtime must not block on its own task.
+        // A single-threaded runtime would deadlock if its thread waited for a task of that runtime.
         _ => std::thread::spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.ok().map(|runtime| runtime.block_on(future))

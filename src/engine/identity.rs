@@ -119,7 +119,8 @@ pub async fn upgrade_identity(
     let Some(json) = object.identity.as_ref().and_then(|identity| identity.value.as_ref()) else {
         return Ok(None);
     };
-    // As JSON: this version's schema cannot give a value of an earlier one a type.
+    // The identity is sent as JSON, because this version's schema does not describe the identity of an earlier
+    // version.
     let answer = provider
         .upgrade_identity(ty, recorded, json.as_str().as_bytes().into())
         .await?;
@@ -160,7 +161,7 @@ pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Opti
             }
         }
     };
-    // Version 0 without a value is what an object without an identity has, too.
+    // An object without an identity has version 0 and no value, too.
     let has_content = of.version != 0 || value.is_some();
     Ok(has_content.then_some(Identity {
         schema_version: of.version,

@@ -9,7 +9,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 pub(crate) const INVALID_ID: &str = "Invalid import id argument";
 
 /// Returns the import ID for the value of an `id` argument; `None` if that is unknown. Marks are dropped, because the
-/// ID goes to the provider only: the caller hides a sensitive one.
+/// ID is sent to the provider only: the caller hides a sensitive one.
 pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>, Diagnostics> {
     let wrong = |detail: &str| -> Diagnostics { Diagnostic::error(INVALID_ID, detail).at(range).into() };
     let (value, marks) = value.unmark_deep();
@@ -31,7 +31,7 @@ pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>
 pub(crate) const INVALID_IDENTITY: &str = "Invalid import identity argument";
 
 /// Returns the identity for the value of an `identity` argument; `None` if it is not wholly known. Marks are dropped,
-/// as the identity goes to the provider only.
+/// because the identity is sent to the provider only.
 pub(crate) fn import_identity(
     value: Value,
     schema: &Schema,

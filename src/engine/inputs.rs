@@ -152,7 +152,7 @@ pub struct PartialRefresh {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefreshPart {
-    /// Objects that the plan changes, what their changed values come from, and the data sources that they use.
+    /// Objects that the plan changes, the sources of their changed values, and the data sources that they use.
     Changed,
     /// Objects and data sources that have not been read since a time.
     OlderThan {

@@ -121,7 +121,8 @@ pub async fn upgrade(
         .about(address)
         .into());
     }
-    // Also for an object of the current version: the provider may normalize it, and Terraform asks always.
+    // An upgrade is requested even for an object of the current version, because the provider may normalize it;
+    // Terraform does so, too.
     let raw = match &object.attributes {
         Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
         Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),
@@ -293,7 +294,7 @@ pub fn encode(
 
 /// Returns the errors of a failed call, with position and address.
 pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, address: &dyn Display) -> Diagnostics {
-    // The call as a whole has failed: no attribute is to blame.
+    // The request as a whole has failed, so no attribute is named.
     let plain = |diagnostic| PluginDiagnostic {
         diagnostic,
         attribute: Path::root(),

@@ -1,7 +1,7 @@
 //! Limits of concurrent operations for each provider: `-parallelism=auto`, `-parallelism=aws=40,github=2`.
 //!
-//! A lane is what the operations on the objects of one provider share. Its limit is fixed, or follows the requests (`pace`).
-//! Providers without a lane share the places of the whole operation, as without these limits.
+//! The operations on the objects of one provider share a lane. Its limit is fixed, or follows the requests (`pace`).
+//! Providers without a lane share the permits of the whole operation, as without these limits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,7 +123,7 @@ pub struct Settled {
 pub(crate) enum Outcome {
     /// Answered; the time depends on the provider's load.
     Timed,
-    /// Answered; the time depends on what the request does, so it says nothing about load.
+    /// Answered; the time depends on the work of the request, and not on the load of the service.
     Answered,
     Throttled,
 }
@@ -218,7 +218,7 @@ impl Lane {
             state.owed -= kept;
             self.places.add_permits(more - kept);
         } else if limit < before {
-            // Permits in use cannot be taken back, only free ones.
+            // Only free permits can be taken back; permits in use cannot.
             let fewer = before - limit;
             state.owed += fewer - self.places.forget_permits(fewer);
         }
@@ -263,7 +263,7 @@ mod tests {
         assert!(futures::poll!(Box::pin(lane.enter())).is_pending());
         let second = Duration::from_secs(1);
         assert!(lane.ended(kind(), Duration::ZERO, second, Outcome::Throttled));
-        // Five permits are dropped when they are returned.
+        // Five more permits are taken back when they are returned.
         for left in (5..10).rev() {
             places.pop();
             assert!(futures::poll!(Box::pin(lane.enter())).is_pending(), "{left} run");

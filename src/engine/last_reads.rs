@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use state::{Attributes, Object, State};
 
-/// Length of a digest in bytes: enough to tell the versions of one object apart.
+/// Length of a digest in bytes: enough to distinguish the versions of one object.
 const DIGEST: usize = 8;
 
 /// The last reads of the objects of one state, by address.
@@ -54,7 +54,7 @@ impl LastReads {
         (found.object == digest_of(object)).then_some(found)
     }
 
-    /// Records the time of these reads, for the objects that are in this state as they were read.
+    /// Records the time of these reads, if the state contains the object as it was read.
     pub fn record_reads(&mut self, reads: &[ReadInstance], state: &State, at: &str) {
         for read in reads {
             if let Some(object) = state.current(&read.address) {
@@ -107,7 +107,7 @@ impl LastRead {
 fn digest_of(object: &Object) -> String {
     match &object.attributes {
         Attributes::Json(json) => digest(json.as_str()),
-        // The next write of the state makes JSON of it.
+        // The next write of the state converts it to JSON, so it has no digest yet.
         Attributes::Flat(_) => String::new(),
     }
 }

@@ -1,13 +1,13 @@
 //! Control of the concurrent requests to one provider: additive increase, multiplicative decrease.
 //!
-//! A round is as many requests as may run at once. After a round in which the requests took as long as ever, and in which all
-//! places were used, the limit grows by one; at the beginning, until the first sign of strain, it doubles. After a round in which
-//! they took somewhat longer, it shrinks by one, and by a fifth if they took twice as long. Throttling that the provider reports
-//! halves it at once; reports about requests from before that are its echo and count no more.
+//! The limit is adapted after each round, which has as many requests as may run at once. If the requests took as long as ever and
+//! used all places, the limit grows by one; at the beginning, until requests become slower, it doubles. If they took somewhat
+//! longer, the limit shrinks by one, and if they took twice as long, by a fifth. When the provider reports throttling, the limit
+//! is halved at once; further reports about requests that were sent before that are ignored.
 //!
-//! Times are compared within a kind of requests, as a read of one type may take ten times as long as that of another, and as
-//! medians of rounds, as the times of a network vary by themselves. "As long as ever" is the shortest median so far.
-//! Nothing here reads a clock: times are passed in, so that the behaviour can be tested.
+//! Times are compared within one kind of requests, because a read of one type may take ten times as long as that of another, and
+//! as medians of rounds, because network times vary. "As long as ever" is the shortest median so far. Nothing here reads a clock:
+//! times are passed in, so that the behaviour can be tested.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -57,7 +57,7 @@ pub struct Ended<K> {
     /// Time at which the request began, from any fixed point.
     pub began: Duration,
     pub now: Duration,
-    /// False if the time says nothing about load, because it is that of what the request does.
+    /// False if the time is determined by the work of the request, and not by the load of the service.
     pub timed: bool,
     /// True if the provider reported that requests come too fast.
     pub throttled: bool,
@@ -112,7 +112,7 @@ impl<K: Eq + Hash> Pace<K> {
 
     /// Records a request that has ended, and adapts the limit.
     pub fn ended(&mut self, request: Ended<K>) {
-        // A request that was sent before a decrease was sent at the old rate, so it is no reason for another decrease.
+        // The request was sent before the last decrease, at the old rate, so it is no reason for another decrease.
         let is_echo = self.decreased.is_some_and(|at| request.began < at);
         if request.throttled {
             if !is_echo {
@@ -148,7 +148,7 @@ impl<K: Eq + Hash> Pace<K> {
     fn end_round(&mut self, now: Duration) {
         let mut round = std::mem::take(&mut self.round);
         let full = std::mem::take(&mut self.full);
-        // The median: one request may take long for a reason of its own.
+        // The median is used, because a single request may take long for reasons of its own.
         let middle = round.len() / 2;
         let (_, median, _) = round.select_nth_unstable_by(middle, f64::total_cmp);
         let strain = *median / self.shortest;
@@ -239,7 +239,7 @@ mod tests {
             let began = now;
             now += 300 * MS;
             for _ in 0..pace.limit() {
-                // Between 50 and 200 ms, without a pattern.
+                // Times between 50 and 200 ms, without a pattern.
                 seed = seed
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
@@ -301,7 +301,7 @@ mod tests {
         let mut pace = Pace::new(Bounds::default());
         let mut now = Duration::ZERO;
         for i in 0..200_u64 {
-            // Two kinds of requests; one of them takes ten times as long.
+            // Two kinds of requests alternate, and one of them takes ten times as long.
             let kind = i % 2;
             let began = now;
             now += MS * 10 * (1 + 9 * u32::try_from(kind).unwrap());
@@ -354,7 +354,7 @@ mod tests {
                 let before = pace.limit();
                 pace.ended(Ended { kind, began: now.saturating_sub(MS * u32::try_from(took).unwrap()), now, timed: kind < 2, throttled, full });
                 prop_assert!(pace.limit() >= lowest.max(1) && pace.limit() <= (lowest + more).max(1));
-                // It never grows by a report of throttling, and never more than twice.
+                // The limit never grows after a report of throttling, and at most doubles.
                 prop_assert!(!throttled || pace.limit() <= before);
                 prop_assert!(pace.limit() <= 2 * before);
                 prop_assert!(pace.limit() >= before.min(before / 2).max(1));

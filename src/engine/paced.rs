@@ -1,7 +1,7 @@
 //! A provider whose requests are measured, for a lane whose limit is adapted.
 //!
 //! Requests that change nothing (reads, data sources, plans) and that the provider refuses because they come too fast are sent
-//! again after a pause. An apply is not: whether a refused one has had an effect is for the provider to know.
+//! again after a pause. A refused apply is not sent again, because only the provider knows whether it has had an effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn is_throttling(problem: &Diagnostic) -> bool {
     if THROTTLING.iter().any(|known| text.contains(known)) {
         return true;
     }
-    // The number alone may be a part of anything.
+    // The number alone may mean anything, so a word must be beside it.
     let mut words = text
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty());
@@ -99,7 +99,7 @@ impl Paced {
             let outcome = if throttled { Outcome::Throttled } else { Outcome::Timed };
             self.lanes.ended(&self.lane, (method, ty.into()), began, outcome);
             match pauses.next().filter(|_| failed) {
-                // The permit of the lane stays in use during the pause, so that fewer requests are sent.
+                // The request keeps its permit during the pause, so that fewer requests are sent.
                 Some(pause) => tokio::time::sleep(*pause).await,
                 None => return answer,
             }

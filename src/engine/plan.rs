@@ -172,7 +172,7 @@ pub struct Unread {
     pub option: String,
     /// Number of objects and data sources that were read.
     pub read: usize,
-    /// What was not read, sorted by address.
+    /// Objects and data sources that were not read, sorted by address.
     pub instances: Vec<UnreadInstance>,
 }
 
@@ -425,7 +425,7 @@ impl Plan {
                 .map(|(resource, _, key, instance)| (resource.instance(key.clone()), instance.clone()))
                 .collect()
         };
-        // Objects that were not read are shared by both states, so most comparisons are of pointers.
+        // Objects that were not read are shared by both states, so most comparisons only compare pointers.
         let same = |a: &Arc<state::Object>, b: &Arc<state::Object>| {
             Arc::ptr_eq(a, b) || a.schema_version != b.schema_version || a == b
         };

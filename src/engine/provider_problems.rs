@@ -25,7 +25,7 @@ pub fn located(
                 Some((body, schema)) => {
                     diagnostic = diagnostic.at(&path_range(body, &schema.block, &p.attribute));
                 }
-                // Without the configuration there is no position to show: the path goes into the text.
+                // Without the configuration, a range cannot be shown, so the path is added to the text.
                 None if !p.attribute.0.is_empty() => {
                     let at = p.attribute.to_string();
                     diagnostic.detail = format!("{}\n\nAttribute: {}", diagnostic.detail, at.trim_start_matches('.'))

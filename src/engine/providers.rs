@@ -163,7 +163,7 @@ impl<'s> Providers<'s> {
             }
         }
         drop((starting, starting_provisioners));
-        // Sorted, as plugins respond in any order.
+        // The diagnostics are sorted, because plugins respond in any order.
         diagnostics
             .0
             .sort_by(|a, b| (&a.summary, &a.detail).cmp(&(&b.summary, &b.detail)));
@@ -257,7 +257,8 @@ impl<'s> Providers<'s> {
             None => running,
         };
         let answer = running.configure(config).await;
-        // Stored before the result is checked: also a process whose configuration failed must be closed.
+        // The process is stored before the result is checked, because a process whose configuration failed must
+        // be closed, too.
         self.open.lock().await.insert(address.clone(), running);
         Ok(answer?.diagnostics)
     }
@@ -308,14 +309,15 @@ impl<'s> Providers<'s> {
 
     /// Requests all plugins to stop.
     pub async fn stop(&self) {
-        // Cloned, so that the lock is not held while the plugins are stopping.
+        // The map is cloned, so that the lock is not held while the plugins are stopping.
         let providers: Vec<_> = self.open.lock().await.values().cloned().collect();
         let providers = futures::future::join_all(providers.iter().map(|p| p.stop()));
         let provisioners = futures::future::join_all(self.provisioners.values().map(|p| p.stop()));
-        // All at once: a provider that is slow to answer must not keep a provisioner running.
+        // All plugins are stopped at the same time, because a provider that is slow to answer must not keep a
+        // provisioner running.
         let (providers, provisioners) = futures::join!(providers, provisioners);
         for failed in providers.into_iter().chain(provisioners).filter_map(Result::err) {
-            // Only logged: the operation ends the plugin's process in any case.
+            // Errors are only logged, because the operation ends the plugin's process in any case.
             for diagnostic in failed {
                 tracing::warn!("a plugin did not stop: {}: {}", diagnostic.summary, diagnostic.detail);
             }

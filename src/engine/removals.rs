@@ -61,7 +61,7 @@ impl<'c> Removals<'c> {
             .keys()
             .filter_map(|path| Some(problem("module", path, &config.call(path)?.range)));
         let mut out: Diagnostics = resources.chain(modules).collect();
-        // The maps have no order, and messages must be the same each time.
+        // The order of the maps is random, but messages must be the same each time.
         out.0
             .sort_by_cached_key(|d| d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte)));
         out

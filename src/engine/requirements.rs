@@ -15,7 +15,7 @@ use crate::removals::Removals;
 /// configurations.
 #[must_use]
 pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
-    // Objects without a block need their provider, too: it destroys them.
+    // Objects without a block need their provider, too, because it destroys them.
     let mut out: BTreeSet<Provider> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
     for node in config.nodes() {
         for resource in node.module.resources.values() {

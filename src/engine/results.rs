@@ -10,8 +10,8 @@ use syntax::Diagnostic;
 /// Receiver of results. It is called from several tasks concurrently and must not block.
 #[async_trait]
 pub trait ResultSink: Send + Sync {
-    /// Receives the objects of a changed instance. `answers` says which operation has ended. The results of one
-    /// instance arrive in order. `None` means that the state has no entry for it.
+    /// Receives the objects of a changed instance. `answers` is the operation that has ended. The results of
+    /// one instance arrive in order. `None` means that the state has no entry for it.
     fn instance(
         &self,
         address: &AbsResourceInstance,

@@ -32,8 +32,8 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
     instances.collect()
 }
 
-/// Objects of a state that an operation changes as it goes. This is the object source of destroy plans and of their
-/// apply: a resource has the instances that the state has, whatever the configuration says.
+/// Objects of a state that an operation changes step by step. This is the object source of destroy plans and of
+/// their apply: a resource has the instances that the state has, even if the configuration has other ones.
 #[derive(Clone)]
 pub struct StateObjects<'a> {
     /// State of the operation, shared with it.

@@ -50,7 +50,7 @@ impl Stop {
     /// Waits until cancellation is requested.
     pub async fn cancelled(&self) {
         loop {
-            // Created before the check, so that a request in between is not missed.
+            // The listener is created before the check, so that a request in between is not missed.
             let notified = self.0.notify.notified();
             if self.is_cancelled() {
                 return;
@@ -62,7 +62,7 @@ impl Stop {
     /// Waits for a request to stop.
     pub async fn requested(&self) {
         loop {
-            // Created before the check, so that a request in between is not missed.
+            // The listener is created before the check, so that a request in between is not missed.
             let notified = self.0.notify.notified();
             if self.is_requested() {
                 return;

@@ -255,7 +255,8 @@ pub(crate) mod unmarked {
     use super::*;
 
     pub(crate) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-        // As a dynamic value, which carries its type: plans are read without schemas.
+        // The value is encoded as a dynamic value, which carries its type, because plans are read without
+        // schemas.
         let bytes = cty::msgpack::encode(value, &Type::Dynamic).map_err(S::Error::custom)?;
         serializer.serialize_str(&BASE64.encode(&bytes))
     }
@@ -294,7 +295,7 @@ impl Unmarked {
 #[derive(Serialize, Deserialize)]
 struct MarkedForm {
     value: Unmarked,
-    // Left out where there are none, as with most values.
+    // Left out if there are no marks, as in most values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Own<Path>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -366,7 +367,7 @@ struct CheckForm {
 
 impl Stored for CheckResult {
     fn store<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Destructured, so that a new field cannot be forgotten here.
+        // The result is destructured, so that a new field cannot be forgotten here.
         let CheckResult {
             object_kind,
             config_addr,

@@ -40,7 +40,8 @@ where
         while running.len() < limit.max(1) {
             let Some(node) = ready.pop_front() else { break };
             if has_failed_dependency[node.index()] {
-                // Skipped without a visit: its dependents may be waiting only for this.
+                // The node is released without a visit, because its dependents may be waiting only for this
+                // node.
                 release(graph, node, true, &mut waiting, &mut has_failed_dependency, &mut ready);
             } else {
                 let visited = visit(node);

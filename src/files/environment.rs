@@ -22,7 +22,8 @@ impl Environment {
         let text = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok()?;
             let value = match value.into_string() {
-                // A dropped setting could switch off a check, while a damaged value is an error where it is used.
+                // If a setting were dropped, that could switch off a check. A damaged value is reported where it
+                // is used.
                 Err(value) if name.starts_with("MONOFORM_") => value.to_string_lossy().into_owned(),
                 value => value.ok()?,
             };
@@ -91,14 +92,14 @@ impl Environment {
     }
 }
 
-/// Splits the text after a `$` into the name of a variable and the rest. The name is `None` if the `$` stands for itself, and empty
-/// in what Go drops: `${}`, and `${` that is not closed.
+/// Splits the text after a `$` into the name of a variable and the rest. The name is `None` if the `$` is literal, and empty for
+/// text that Go drops: `${}`, and a `${` that is not closed.
 fn reference(text: &str) -> (Option<&str>, &str) {
     if let Some(inner) = text.strip_prefix('{') {
         let (name, tail) = inner.split_once('}').unwrap_or(("", inner));
         return (Some(name), tail);
     }
-    // Parameters of shells have one character.
+    // The names of special shell parameters have one character.
     let end = match text.starts_with(|c: char| "*#$@!?-".contains(c) || c.is_ascii_digit()) {
         true => 1,
         false => text

@@ -73,7 +73,7 @@ impl Directory {
                         return Err(ErrorKind::NotFound.into());
                     }
                     done.pop();
-                    // In reverse, so that the first step of the target is the next one.
+                    // The steps are added in reverse, so that the first step of the target comes next.
                     for step in target.rsplit('/') {
                         rest.push_front(step);
                     }
@@ -117,7 +117,7 @@ pub struct Mounts {
 
 #[derive(Clone, Debug)]
 struct Mount {
-    /// The path as given by the caller.
+    /// The path as the caller wrote it.
     at: String,
     directory: Arc<Directory>,
 }
@@ -145,7 +145,7 @@ impl Mounts {
             at: at.to_owned(),
             directory,
         };
-        // A panic cannot leave the table incomplete: one insertion is its only change.
+        // A panic cannot leave the table incomplete, because its only change is one insertion.
         let mut mounted = self.mounted.write().unwrap_or_else(PoisonError::into_inner);
         mounted.insert(self.absolute(Path::new(at)), mount);
     }
@@ -187,12 +187,12 @@ impl Mounts {
         Some(names)
     }
 
-    /// Returns the names in a directory of the disk that lead to mounted directories.
+    /// Returns the names in a directory of the disk that are part of the paths of mounted directories.
     #[must_use]
     pub fn names_above(&self, path: &Path) -> BTreeSet<String> {
         let path = self.absolute(path);
         let mounted = self.mounted.read().unwrap_or_else(PoisonError::into_inner);
-        // Paths are ordered by components: descendants follow their ancestor.
+        // Paths are sorted by components, so descendants follow their ancestor.
         let below = mounted.range(path.clone()..);
         let below = below.map_while(|(at, _)| at.strip_prefix(&path).ok());
         let first = below.filter_map(|rest| rest.components().next());
@@ -227,7 +227,7 @@ impl Mounts {
         for step in self.base.join(path).components() {
             match step {
                 Component::CurDir => {}
-                // By text: the path may not exist on the disk.
+                // The step is removed from the text, because the path may not exist on the disk.
                 Component::ParentDir => drop(out.pop()),
                 step => out.push(step),
             }

@@ -49,7 +49,7 @@ impl Policy {
 ///
 /// - A regular file, or none, is replaced by a rename. It keeps its owner as far as that is allowed. Symbolic links are
 ///   followed, so that the link stays a link.
-/// - Pipes, sockets, devices, and whatever stands below `/dev` or `/proc`, are written into.
+/// - Pipes, sockets, devices, and everything below `/dev` or `/proc`, are written in place.
 /// - So is a regular file that cannot be replaced, because the directory cannot be written or the file is a mount point.
 #[derive(Debug)]
 pub struct Output {
@@ -74,7 +74,7 @@ impl Output {
             Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(_) if !is_replaceable(path) => Target::Into(Cursor::default()),
             Ok(old) => {
-                // The link stays a link: the rename is at its target.
+                // A link stays a link, because its target is what the rename replaces.
                 let place = system::files::canonicalize(path)?;
                 match begin(&place, policy, Some(&old)) {
                     Ok(new) => Target::Replaced { new, place },
@@ -104,13 +104,14 @@ impl Output {
         match self.target {
             Target::Into(contents) => write_into(&self.path, &contents.into_inner()),
             Target::Replaced { new, place } => {
-                // Without this, a power failure after the rename could leave an empty file in place of the old one.
+                // Without this sync, a power failure after the rename could leave an empty file in place of the old
+                // one.
                 if self.policy.durable {
                     new.as_file().sync_all()?;
                 }
                 match persist(new, &place) {
                     Ok(_) => {
-                        // The rename itself is durable once the directory is on the disk.
+                        // The rename itself is durable only when the directory is synced.
                         if self.policy.durable {
                             sync_directory(directory(&place));
                         }
@@ -198,7 +199,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
 /// Returns true if a rename may put a file at this path: there is a regular file with one name, or nothing.
 #[must_use]
 pub fn is_replaceable(path: &Path) -> bool {
-    // Paths below these directories lead to open files of processes, which a rename would not reach.
+    // Paths below these directories are open files of processes, which a rename would not change.
     if ["/dev", "/proc"].iter().any(|dir| path.starts_with(dir)) {
         return false;
     }
@@ -235,7 +236,7 @@ fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result
     if let Some(old) = old {
         // Only root may change the owner. For other users, the writer becomes the owner.
         let _ = system::files::take_owner(new.as_file(), old);
-        // After the owner: a change of owner clears the setuid and setgid bits.
+        // The mode is set after the owner, because changing the owner clears the setuid and setgid bits.
         if policy.keep_mode {
             system::files::set_mode_of(new.as_file(), old.mode() & 0o7777)?;
         }
@@ -246,7 +247,7 @@ fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result
 /// Follows a chain of links to a file that does not exist yet.
 fn followed(path: &Path) -> PathBuf {
     let mut place = path.to_owned();
-    // The limit ends cycles of links.
+    // The limit ends the search if links form a cycle.
     for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&place) else { break };
         place = directory(&place).join(target);

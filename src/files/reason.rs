@@ -13,7 +13,7 @@ pub fn io_reason(error: &io::Error) -> String {
         Some((reason, path)) if path.ends_with('"') => reason,
         _ => &text,
     };
-    // Standard library messages that do not help a user.
+    // These messages of the standard library do not help a user.
     match text {
         "file name contained an unexpected NUL byte" => return "a path cannot have the character U+0000".to_owned(),
         "stream did not contain valid UTF-8" => return "it is not valid Unicode text".to_owned(),

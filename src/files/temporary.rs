@@ -26,7 +26,8 @@ const AGE: Duration = Duration::from_secs(60);
 /// A directory that only this user can use, whatever the umask. Removed when dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory {
-    // Before the directory, which could not be removed on Windows while it is open.
+    // The lock is declared before the directory, so that it is dropped first: on Windows, a directory with an
+    // open file cannot be removed.
     _lock: Option<File>,
     dir: TempDir,
 }
@@ -111,17 +112,18 @@ fn remove_leftover(path: &Path) -> io::Result<bool> {
         .ok()
         .and_then(|modified| SystemTime::now().duration_since(modified).ok())
         .is_some_and(|age| age >= AGE);
-    // In a shared directory a name proves nothing: other users can create it, as a link for example.
+    // In a shared directory a name proves nothing: other users can create an entry of this name, such as a
+    // link.
     let kind = found.file_type();
     if !old || !is_own(&found) || !(kind.is_file() || kind.is_dir()) {
         return Ok(false);
     }
-    // The entry may have become a link since.
+    // The entry may have been replaced by a link since.
     let file = match kind.is_dir() {
         true => open_for_removal(path)?,
         false => no_follow(OpenOptions::new().read(true)).open(path)?,
     };
-    // A process that holds the lock still runs, perhaps in another container.
+    // Another process that is still running holds the lock, perhaps in another container.
     if !try_mark(&file) {
         return Ok(false);
     }

@@ -45,7 +45,8 @@ pub fn nanoseconds(text: &str) -> Result<i64, DurationError<'_>> {
     if rest.is_empty() {
         return Err(DurationError::Invalid);
     }
-    // 128 bits: the magnitude of the least 64-bit number has no positive counterpart.
+    // The parts are summed in 128 bits, because the absolute value of the smallest 64-bit number does not fit
+    // 64 bits.
     let mut total: i128 = 0;
     while !rest.is_empty() {
         let (part, after) = term(rest)?;
@@ -75,15 +76,15 @@ fn term(text: &str) -> Result<(i128, &str), DurationError<'_>> {
         .ok_or(DurationError::UnknownUnit(name))?;
     let mut nanoseconds = match whole {
         "" => 0,
-        // A number that exceeds 128 bits exceeds 64 bits.
+        // A number that exceeds 128 bits also exceeds 64 bits.
         whole => whole
             .parse::<i128>()
             .ok()
             .and_then(|whole| whole.checked_mul(*unit))
             .ok_or(DurationError::Invalid)?,
     };
-    // Digits are summed before the division, so that none of them is rounded alone. Digits beyond the eighteenth are
-    // less than a nanosecond of any unit.
+    // Digits are added up before the division, so that they are not rounded one by one. In any unit, digits after
+    // the eighteenth are less than a nanosecond.
     let (mut parts, mut scale) = (0, 1);
     for digit in fraction.bytes().take(18) {
         parts = parts * 10 + i128::from(digit - b'0') * unit;

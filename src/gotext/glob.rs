@@ -154,7 +154,7 @@ fn parts(tokens: Vec<Token>) -> Vec<Part> {
     tokens
         .split(|token| matches!(token, Token::Separator))
         .map(|name| match name {
-            // Two stars are special as a whole component only. Within a name they are one star.
+            // Two stars are special only as a whole component. Within a name they mean one star.
             [Token::Star, Token::Star] => Part::Directories,
             name => Part::Name(Name(name.to_vec())),
         })
@@ -191,7 +191,8 @@ impl Group {
 #[derive(Default)]
 struct Parser {
     /// The enclosing groups, outermost first.
-    // A stack instead of recursion: a pattern is arbitrary text and may be nested to any depth.
+    // An explicit stack instead of recursion, because a pattern is arbitrary text, and may be nested to any
+    // depth.
     around: Vec<Group>,
 }
 
@@ -241,7 +242,8 @@ impl Parser {
 /// Closes the inner group: each sequence of the outer group continues with each alternative.
 fn joined(mut outer: Group, mut inner: Group) -> Result<Group, PatternError> {
     inner.end_alternative();
-    // Checked before the product is built: nested groups reach any size with little text.
+    // The number of alternatives is checked before the alternatives are combined: nested groups reach any size
+    // with little text.
     if outer.done.len() + outer.current.len() * inner.done.len() > MAX_ALTERNATIVES {
         return Err(PatternError::TooManyAlternatives);
     }

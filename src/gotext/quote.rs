@@ -51,7 +51,8 @@ mod tests {
             ("\u{7}\u{8}\u{c}\r\t\u{b}", r#""\a\b\f\r\t\v""#),
             ("x\u{a0}y\u{200b}z\u{85} \u{2028}", r#""x\u00a0y\u200bz\u0085 \u2028""#),
             ("\u{e0001}日${a}", r#""\U000e0001日${a}""#),
-            // The last assigned character of its block, an unassigned one, and one beyond the edition of the table.
+            // The last assigned character of its block, an unassigned character, and one that is newer than the
+            // table.
             ("\u{377}\u{378}\u{1c89}", "\"\u{377}\\u0378\\u1c89\""),
             (
                 "\u{1fae8}\u{1fae9}\u{2a6df}\u{2a6e0}",

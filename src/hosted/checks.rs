@@ -14,7 +14,7 @@ impl Remote<'_> {
         if self.hosted.is_cloud() {
             return words.to_owned();
         }
-        // `backend "remote"` has only the first word with a capital.
+        // In titles of `backend "remote"`, only the first word has a capital letter.
         let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
         format!("{first} {}", rest.to_lowercase())
     }
@@ -42,7 +42,7 @@ impl Remote<'_> {
             self.pause(usual_pause(n)).await?;
             let read = self.hosted.connection.cost_estimate(id);
             let estimate = self.ask("Failed to retrieve cost estimate", read).await?;
-            // A run that has ended does not complete its estimate any more.
+            // The run has ended, so its estimate will not be completed any more.
             if estimate.status != "finished" && has_ended {
                 return Ok(());
             }
@@ -87,7 +87,7 @@ impl Remote<'_> {
                     return Ok(());
                 }
                 "canceled" => return Err(Ended::with_error(format!("{title} canceled."))),
-                // An unknown status could be one that never ends.
+                // An unknown status might be one that never ends, so it is not waited for.
                 other => {
                     return Err(Ended::with_error(format!(
                         "Unknown or unexpected cost estimate state: {other}"
@@ -108,7 +108,7 @@ impl Remote<'_> {
             let check = connection.policy_check(id);
             let check = self.ask("Failed to retrieve policy check", check).await?;
             let has_ended = matches!(run.status, RunStatus::Canceled | RunStatus::Errored);
-            // The run ended before this check, which therefore has no result to show.
+            // The run ended before this check, so the check has no result to show.
             if has_ended && matches!(&*check.status, "pending" | "queued" | "unreachable") {
                 continue;
             }

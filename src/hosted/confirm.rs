@@ -70,7 +70,7 @@ impl Remote<'_> {
     /// Asks for a decision; returns true if it was made on the server. Every answer but the keyword discards the run.
     pub(crate) async fn confirm(&self, run: &Run, question: &str, explanation: &str, keyword: Keyword) -> Step<bool> {
         let (ui, prompt) = (self.context.console.ui.clone(), self.prompt(question, explanation));
-        // Reading the terminal blocks, so it has a thread of its own, beside which the server is asked.
+        // Reading the terminal blocks, so it has a thread of its own, while the server is polled here.
         let mut asked = tokio::task::spawn_blocking(move || {
             let answer = ui.ask(&prompt, Echo::On);
             ui.line("");
@@ -89,7 +89,8 @@ impl Remote<'_> {
             if !keyword.is_decided(&now) {
                 continue;
             }
-            // The thread reads on until the question is withdrawn; otherwise it would take the input of the next one.
+            // The thread keeps reading until the question is withdrawn; otherwise it would take the input of the next
+            // question.
             prompt::withdraw();
             let _ = asked.await;
             if now.status == RunStatus::Discarded {
@@ -103,7 +104,7 @@ impl Remote<'_> {
         match answer.map_err(|_| eof())? {
             Answer::Line(line) if line.trim_end() == keyword.word() => Ok(false),
             Answer::Line(_) => {
-                // Read again: the run may have ended meanwhile, and cannot be discarded then.
+                // The run is read again, because it may have ended meanwhile, and cannot be discarded then.
                 let now = self.read_run(&run.id).await?;
                 self.discard(&now).await?;
                 Err(self.discarded())
@@ -140,7 +141,7 @@ impl Remote<'_> {
         if !run.is_cancelable {
             return Ok(());
         }
-        // Possibly nobody can answer, so the run is canceled without a question.
+        // Possibly nobody can answer, so the run is canceled without asking.
         if self.is_auto_approved() || self.context.console.stream.is_some() {
             self.output.line("");
         } else {

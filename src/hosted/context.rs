@@ -7,7 +7,7 @@ use files::Environment;
 use views::console::Console;
 use views::plan::Shown;
 
-/// Services and settings of a command that runs on a server depend on.
+/// Services and settings for operations that run on a server.
 #[derive(Clone)]
 pub struct Context<'c> {
     pub stores: stores::Context<'c>,

@@ -44,7 +44,7 @@ impl Remote<'_> {
         let mut approved = self.is_auto_approved();
         let run = match self.request.saved {
             Some(path) => {
-                // A saved plan was reviewed when it was made: it is confirmed without a question.
+                // A saved plan was reviewed when it was made, so it is confirmed without a question.
                 approved = false;
                 self.saved_run(path).await?
             }
@@ -59,7 +59,7 @@ impl Remote<'_> {
                 if !run.has_changes || matches!(run.status, RunStatus::Canceled | RunStatus::Errored) {
                     return Ok(());
                 }
-                // Read again, because the checks may have changed the permitted actions.
+                // The run is read again, because the checks may have changed the permitted actions.
                 let run = self.read_run(&run.id).await?;
                 approved |= !self.hosted.is_cloud() && self.hosted.workspace.auto_apply;
                 if !approved && !run.is_confirmable {
@@ -70,8 +70,8 @@ impl Remote<'_> {
                 }
                 if approved {
                     self.output.line("");
-                    // The server continues by itself, except that `backend "remote"` cannot announce -auto-approve when
-                    // it creates the run.
+                    // The server continues by itself. Only `backend "remote"` cannot send -auto-approve when it creates
+                    // the run.
                     approved = self.hosted.is_cloud() || self.hosted.workspace.auto_apply;
                 } else {
                     approved = self.confirm_apply(&run).await?;
@@ -146,7 +146,7 @@ impl Remote<'_> {
         let (connection, workspace) = (&self.hosted.connection, &self.hosted.workspace);
         let created = connection.create_run(workspace, &options);
         let run = self.ask("Failed to create run", created).await?;
-        // From now on an interrupt asks to cancel the run.
+        // From here on, an interrupt asks whether to cancel the run.
         self.set_run(&run);
         self.address(&run);
         let cloud = self.hosted.is_cloud();

@@ -72,7 +72,7 @@ impl Remote<'_> {
             | "refresh_start"
             | "provision_start"
             | "ephemeral_op_start"
-            // The same events that -concise leaves out of local operations.
+            // With -concise, local operations leave out the same events.
             | "ephemeral_op_complete"
                 if self.context.concise => {}
             "apply_start"
@@ -137,7 +137,8 @@ impl Remote<'_> {
         if !shown && out.is_none() {
             return Ok(());
         }
-        // Redacted: the full document requires more permissions, and nothing more of it is shown.
+        // Requests the redacted document, because the full one requires more permissions, and nothing more of
+        // it is shown.
         let read = connection.plan_json(&plan.id, true);
         let text = self.ask("Failed to read JSON plan", read).await?;
         let document = crate::show::document(&text).map_err(crate::run::Ended::from)?;

@@ -26,7 +26,7 @@ pub fn migrate(
     };
     let pair = Pair { how, from, to };
     let selected = workspace::selected(how.context)?;
-    // One workspace needs no pattern for names.
+    // If there is only one workspace, names need no pattern.
     let workspaces = from.workspaces()?.filter(|names| names.len() > 1);
     match (workspaces, settings.mapping) {
         (None, mapping) => {

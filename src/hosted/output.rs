@@ -27,7 +27,7 @@ impl<'s> Output<'s> {
     pub fn line(&self, text: impl AsRef<str>) {
         let text = text.as_ref();
         match &self.context.console.stream {
-            // Separators have no meaning as events.
+            // Empty lines and rules of the server are no events, so they are left out.
             Some(_) if text.trim().is_empty() || text.trim() == RULE => {}
             Some(stream) => stream.log(text.trim()),
             None => {
@@ -72,7 +72,8 @@ fn coloured(line: &str, colours: bool) -> String {
     while let Some((before, behind)) = rest.split_once("\x1b[") {
         out.push_str(before);
         let end = behind.find(|c: char| c.is_ascii_alphabetic());
-        // A sequence that does not end in its line is dropped: the terminal would take the next line for the rest.
+        // A sequence that does not end in its line is dropped, because the terminal would read the next line as
+        // the rest of it.
         let Some(end) = end else {
             rest = "";
             break;

@@ -65,7 +65,7 @@ pub fn recorded(context: &Context<'_>, config: &Config) -> Result<Option<Setting
     };
     let schema = schema(kind);
     let config = blocks::decode(&block.body, &schema)?;
-    // As for every backend: a different hash alone is no change (see `stores::backend::current`).
+    // As for every backend, a different hash alone is no change (see `stores::backend::current`).
     if saved.hash != blocks::hash(&block.ty, &config) && saved.value(&schema)? != config {
         return Ok(None);
     }
@@ -156,7 +156,7 @@ pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Saved, works
         return Ok(());
     };
     let Some(name) = settings.remote_name(workspace) else {
-        // The store reports such a name.
+        // The name is invalid, which the store reports.
         return Ok(());
     };
     let (net, login) = (context.net.clone(), context.stores.program.command);

@@ -18,7 +18,7 @@ use crate::run::{Remote, useless_flags};
 /// # Errors
 /// An option is not supported by runs, or the token has too few permissions.
 pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMap) -> Result<RunOptions, Diagnostics> {
-    // First: without permission, no other change of the command would help.
+    // The permission is checked first: without the permission, no other change of the command would help.
     rights(remote)?;
     let mut problems = Diagnostics::new();
     problems.extend(useless_flags(&remote.request.useless));
@@ -56,7 +56,7 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
             "A run on the server can be limited to resources with -target, but has no such option as -exclude.",
         ));
     }
-    // Checked before the run, whose result could otherwise not be written.
+    // The file is checked before the run, whose result could otherwise not be written.
     if remote.request.saved.is_none() {
         problems.extend(remote.request.generate.and_then(target_exists));
     }
@@ -201,7 +201,7 @@ fn variables(
 ) -> BTreeMap<String, String> {
     let collected = values::collect(module, remote.request.set);
     sources.extend(collected.sources);
-    // Values for a backend `remote` are refused as a whole by `of_backend`, so that errors in them do not matter.
+    // For `backend "remote"`, `of_backend` refuses all values, so errors in them do not matter.
     if remote.hosted.is_cloud() {
         problems.extend(collected.diagnostics);
     }
@@ -226,7 +226,7 @@ fn options(remote: &Remote<'_>, variables: BTreeMap<String, String>) -> RunOptio
     RunOptions {
         configuration: String::new(),
         refresh: options.refresh,
-        // A local plan with an invocation has this mode; on the server it is an ordinary plan.
+        // A local plan with -invoke has this mode, but on the server it is an ordinary plan.
         refresh_only: remote.mode == Mode::RefreshOnly && options.invoke.is_none(),
         destroy: remote.mode == Mode::Destroy,
         // Only `cloud` sends these, since the servers of `backend "remote"` may not know them.

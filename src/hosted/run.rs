@@ -113,7 +113,7 @@ impl<'r> Remote<'r> {
 
     pub(crate) fn carry_out(self, options: tfe::RunOptions) -> Result<u8, Diagnostics> {
         let runtime = self.context.stores.plugins.runtime()?;
-        // The first interrupt requests a stop, on which the steps end; the second one cancels everything here.
+        // The first interrupt requests a stop, after which the steps end; the second one cancels all work here.
         let status = runtime.block_on(async {
             self.context.interrupts.listen(self.stop.clone());
             tokio::select! {
@@ -147,10 +147,10 @@ impl<'r> Remote<'r> {
 
     /// Returns the exit status of the command; after an interrupt, asks whether to cancel the run.
     async fn conclude(&self, stopped: bool) -> Result<u8, Diagnostics> {
-        // The interrupt of a question has been dealt with: the next one is a new one.
+        // The question has handled its interrupt, so the next interrupt is a new one.
         views::prompt::resumed();
         let Some(id) = self.current_run() else {
-            // No run was started, so the interrupt has ended the operation itself.
+            // No run was started, so the interrupt ends the operation itself.
             return Ok(1);
         };
         let run = self.hosted.connection.run(&id).await;
@@ -212,7 +212,8 @@ impl<'r> Remote<'r> {
 
     /// Awaits a future or an interrupt.
     pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Step<T> {
-        // Biased: an interrupt wins over work that is always ready, such as a log that keeps coming.
+        // The selection is biased, so that an interrupt takes precedence over work that is always ready, such
+        // as a log that keeps arriving.
         tokio::select! {
             biased;
             () = self.stop.requested() => Err(Ended::Stopped),

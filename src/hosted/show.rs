@@ -61,8 +61,8 @@ fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas)
             "The server sent a plan that this version cannot read: {why}. The page of the run in the browser shows it."
         );
         Diagnostic::warning("The plan cannot be shown", detail)
-        // The document does not have the mode of the plan.
     })?;
+    // The mode is not in the document, so it is taken from the run.
     plan.mode = match (run.is_destroy, run.refresh_only) {
         (true, _) => Mode::Destroy,
         (_, true) => Mode::RefreshOnly,

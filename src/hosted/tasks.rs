@@ -61,7 +61,7 @@ impl Remote<'_> {
                 .await?;
             match &*stage.status {
                 "pending" => continue,
-                // The run ended before the stage, so results never arrive.
+                // The run ended before the stage, so its results will never arrive.
                 "unreachable" => return Ok(()),
                 "running" => {
                     self.show_stage(&stage, &mut shown).await?;
@@ -101,7 +101,7 @@ impl Remote<'_> {
             return Ok(Progress::Done);
         }
         if !std::mem::replace(&mut shown.policies_begun, true) {
-            // Only once, although the stage is shown again in each round.
+            // The line is written only once, although the stage is shown again in each round.
             self.output.line(format!("{RULE}\n"));
             self.output
                 .line(format!("{}\n", self.output.style().bold("Policy Evaluations")));

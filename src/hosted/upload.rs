@@ -22,8 +22,8 @@ impl Remote<'_> {
         let configuration = self.ask("Failed to create configuration version", created).await?;
         let root = root(self.context.working_dir, &workspace.working_directory);
         self.announce(&root);
-        // Reading and compressing a large directory would block the other tasks of the runtime, and the interrupt with
-        // them.
+        // Reading and compressing a large directory would block the other tasks of the runtime, and so the handling of
+        // interrupts.
         let packed = tokio::task::spawn_blocking(move || Slug::create(&root));
         let slug = self.unless_stopped(packed).await?;
         let slug = slug.map_err(|e| Ended::with_error(format!("Failed to upload configuration files: {e}")))?;
@@ -80,7 +80,7 @@ fn root(current: &Path, working_directory: &str) -> PathBuf {
         .components()
         .filter(|c| !matches!(c, std::path::Component::CurDir))
         .collect();
-    // A current directory with another end is uploaded as it is.
+    // If the current directory does not end in the working directory of the workspace, it is uploaded as it is.
     let mut root = current;
     if current.ends_with(&inside) {
         for _ in inside.components() {

@@ -47,7 +47,7 @@ impl Patience {
             return None;
         }
         self.said = Instant::now();
-        // Rounded to the interval, so that the times of the reminders are even.
+        // The time is rounded to the interval, so that the reminders show even times.
         let seconds = self.started.elapsed().as_secs() / REMINDER.as_secs() * REMINDER.as_secs();
         Some(format!(" ({} elapsed)", elapsed(seconds)))
     }
@@ -94,7 +94,7 @@ impl Remote<'_> {
             .ask("Failed to retrieve workspace", connection.workspace(name))
             .await?;
         let workspace = workspace.unwrap_or_else(|| self.hosted.workspace.clone());
-        // A pending run is only current in a locked workspace if a user has locked that.
+        // A pending run is current in a locked workspace only if a user has locked the workspace.
         if let Some(current) = workspace.current_run.as_deref().filter(|_| workspace.locked) {
             let current = self
                 .ask("Failed to retrieve current run", connection.run(current))

@@ -47,7 +47,7 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
         return Ok(None);
     };
     let Some(name) = settings.remote_name(&stores::workspace::selected(&context.stores)?) else {
-        // The store reports such a name.
+        // The name is invalid, which the store reports.
         return Ok(None);
     };
     let (net, login) = (context.net.clone(), context.stores.program.command);
@@ -57,7 +57,7 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
             .map_err(|problem| Diagnostics::from(Diagnostic::error(problem.summary, problem.detail)))?;
         match connection.workspace(&name).await {
             Ok(Some(workspace)) => Ok(Some(Hosted { connection, workspace })),
-            // The first operation creates the workspace that `backend "remote"` names; its execution mode is known
+            // With `backend "remote"`, the first operation creates the workspace, whose execution mode is known
             // then.
             Ok(None)
                 if matches!(

@@ -151,7 +151,7 @@ impl Error {
 #[must_use]
 pub fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // Fails for addresses that cannot have these parts, which need no removal.
+    // Fails for addresses that cannot contain these parts, so nothing has to be removed.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);

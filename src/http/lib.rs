@@ -6,8 +6,8 @@
 //! - [`Transport`] sends a [`Request`]: trust anchors, proxies, redirects without secrets, time limits. There is one
 //!   for each peer or run, and it costs nothing before its first request.
 //! - [`Response`]: the head was read; the body is read with limits of size and silence.
-//! - [`retry`]: the cases in which another try may help, and the pause before it: at most what a user would accept of a
-//!   server.
+//! - [`retry`]: the cases in which another try may help, and the pause before it, which is never longer than users
+//!   would accept.
 //! - [`rules`]: the limits, and the headers that are removed at a redirect.
 //! - [`aws`]: signatures of requests to AWS.
 //! - [`Error`]: the reason of a failure in words, from `reason`.

@@ -111,7 +111,7 @@ pub fn tls_reason(host: &str, port: u16, error: &rustls::Error) -> String {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => "is for other names; check how the host's name is written",
         rustls::Error::InvalidCertificate(CertificateError::Revoked) => "was revoked",
-        // A trusted issuer has the same name, but another key.
+        // A trusted issuer has the same name but another key.
         rustls::Error::InvalidCertificate(CertificateError::BadSignature) => {
             "is not signed with the key of an issuer that this machine trusts"
         }

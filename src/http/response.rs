@@ -82,7 +82,7 @@ impl Response {
     /// # Errors
     /// Returns an error if the connection broke, or if the server is silent for too long.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        // The library's own limit would count from the request on, and end the sending of a large body.
+        // The library's own limit would start with the request, and interrupt the sending of a large body.
         match self.silence.within(SILENCE, self.inner.chunk()).await {
             Some(part) => part.map_err(|e| connection(&self.url, &e, self.proxy.as_deref(), self.connect_timeout)),
             None => Err(Error::Timeout {

@@ -37,8 +37,8 @@ pub fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
     whole_asked_pause(headers).map(|asked| asked.min(LONGEST_PAUSE))
 }
 
-/// Returns the whole pause of `Retry-After`, in seconds or until a date. For requests that a user wants to be repeated,
-/// as in a configuration.
+/// Returns the whole pause of `Retry-After`, in seconds or until a date. Used for requests whose repetition the user
+/// has configured.
 #[must_use]
 pub fn whole_asked_pause(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();

@@ -47,7 +47,7 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
         "token",
     ];
     let name = name.to_ascii_lowercase();
-    // The name counts because a mark is easily forgotten.
+    // The name is checked, too, because a mark is easily forgotten.
     is_marked || SECRETS.iter().any(|part| name.contains(part))
 }
 
@@ -56,7 +56,7 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
 pub enum Silence {
     /// [`SILENCE`], and [`first_byte_after`] for the first byte.
     Limited,
-    /// No limit: the caller has a limit of its own, or the user wants none.
+    /// No limit: the caller has a limit of its own, or the user has disabled it.
     Unlimited,
 }
 

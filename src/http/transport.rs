@@ -119,7 +119,7 @@ pub type Logins<'r> = dyn Fn(&str) -> Option<Login> + Send + Sync + 'r;
 /// The sender of requests.
 pub struct Transport {
     settings: Settings,
-    // Built at the first request: without trust anchors the library would fail.
+    // Built for the first request, because the library would fail without trust anchors.
     client: OnceLock<Result<reqwest::Client, Error>>,
 }
 
@@ -396,12 +396,12 @@ fn is_at_or_below(url: &Url, home: &Url) -> bool {
 
 /// Returns the redirecting address for the next server.
 fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
-    // As in browsers and Go's client: the address of a secure page is not sent over plain HTTP.
+    // As in browsers and Go's client, the address of a secure page is not sent over plain HTTP.
     if from.scheme() == "https" && to.scheme() == "http" {
         return None;
     }
     let mut from = from.clone();
-    // Fails for addresses that cannot have these parts, which need no removal.
+    // Fails for addresses that cannot contain these parts, so nothing has to be removed.
     let _ = from.set_username("");
     let _ = from.set_password(None);
     from.set_fragment(None);

@@ -125,7 +125,7 @@ fn list_block_steps(name: &str, schema: &BlockSchema, steps: &[TraversalStep]) -
 
 /// Checks steps into any value of a type.
 fn value_steps(ty: Type, steps: &[TraversalStep]) -> Result<(), Diagnostic> {
-    // Steps after a splat apply to each element, whose checks are left to the evaluation.
+    // Steps after a splat apply to each element, so they are checked during evaluation.
     let splat = steps
         .iter()
         .position(|s| matches!(s, TraversalStep::Splat { .. }))

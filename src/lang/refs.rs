@@ -66,7 +66,7 @@ pub fn reference(traversal: &Traversal) -> Result<Reference, Diagnostic> {
                     whole.range = whole.range.to(&range);
                     Referenceable::ModuleOutput(name, key, output)
                 }
-                // A splat over instances needs all of them.
+                // A splat over instances refers to all of them.
                 Some(TraversalStep::Splat { .. }) if key.is_none() => Referenceable::Module(name),
                 Some(other) => {
                     return Err(Diagnostic::error(
@@ -420,7 +420,7 @@ fn collect(expr: &Expr, iterators: &[Arc<str>], out: &mut Vec<Reference>, diagno
 
 fn in_body(body: &Body, schema: &BlockSchema, iterators: &[Arc<str>], in_content: bool, out: &mut BodyReferences) {
     let nothing = BlockSchema::default();
-    // Decoding reports the problems.
+    // The problems are dropped, because decoding reports them.
     let body = &*resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         if in_content {
@@ -442,7 +442,7 @@ fn in_body(body: &Body, schema: &BlockSchema, iterators: &[Arc<str>], in_content
             let inside: Vec<Arc<str>> = iterators.iter().cloned().chain([iterator.into()]).collect();
             for attribute in &block.body.attributes {
                 match &*attribute.name {
-                    // The collection does not see the block's own iterator; labels do.
+                    // The collection is evaluated outside of the block's own iterator, but labels inside.
                     "for_each" => collect(&attribute.expr, iterators, &mut out.always, &mut out.problems),
                     "iterator" => {}
                     _ => collect(&attribute.expr, &inside, &mut out.always, &mut out.problems),

@@ -20,7 +20,7 @@ fn write(value: &Value, indent: usize, out: &mut String) {
         return;
     }
     if !value.is_known() {
-        // Before the marks: even a sensitive value is rendered as unknown.
+        // Unknown values are checked before the marks, because even a sensitive value is rendered as unknown.
         out.push_str("(known after apply)");
         return;
     }
@@ -112,11 +112,11 @@ fn text(text: &str, indent: usize, out: &mut String) {
         return;
     }
     let mut delimiter = String::from("EOT");
-    // The delimiter must not be one of the lines.
+    // A line of the text must not be equal to the delimiter.
     while text.split('\n').any(|l| l.trim() == delimiter) {
         delimiter.push('_');
     }
-    // Nested, the heredoc is indented, and `<<-` removes that again.
+    // A nested heredoc is indented, and `<<-` removes the indentation again.
     out.push_str(if indent > 0 { "<<-" } else { "<<" });
     out.push_str(&delimiter);
     for part in text.split('\n') {

@@ -57,7 +57,8 @@ impl From<Diagnostic> for EvaluationError {
 }
 
 /// Observer of evaluation: which expressions are evaluated, and which results of conditionals are chosen.
-// Separate from values, so that evaluation without a witness costs nothing; tests use it to report coverage.
+// This trait is separate from values, so that evaluation without a witness costs nothing; tests use it to
+// report coverage.
 pub trait Witness: Send + Sync + std::fmt::Debug {
     /// Called when an expression is evaluated as a whole.
     fn evaluated(&self, at: &Range);

@@ -43,7 +43,7 @@ pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
                 Some("list" | "map") => variable_type(&inner),
                 Some(_) => {
                     let (ty, defaults, mut problems) = type_constraint(&inner);
-                    // The range of a word is the whole string, as in Terraform.
+                    // As in Terraform, an error about a word has the range of the whole string.
                     for problem in &mut problems.0 {
                         problem.subject = Some(expr.range().clone());
                     }

@@ -54,7 +54,7 @@ impl LockInfo {
     /// Returns the JSON on one line, with Terraform's order of keys and escapes.
     #[must_use]
     pub fn to_json(&self) -> String {
-        // Formatted by hand: a JSON object would sort its keys.
+        // The text is formatted here, because a JSON object would sort its keys.
         let members = [
             ("ID", &self.id),
             ("Operation", &self.operation),

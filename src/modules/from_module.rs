@@ -47,7 +47,8 @@ pub async fn copy(
         ))
     };
     std::fs::create_dir_all(data_dir).map_err(failed)?;
-    // Fetched to the data directory first, so that a module that turns out to be unusable leaves the directory empty.
+    // The module is fetched to the data directory first, so that a module that turns out to be unusable leaves the
+    // directory empty.
     let partial = tempfile::Builder::new()
         .prefix("from-module-")
         .tempdir_in(data_dir)
@@ -71,7 +72,8 @@ pub async fn copy(
             }
         },
     };
-    // Checked before anything is copied: a module that needs files outside of its directory does not work alone.
+    // Paths out of the module are checked before anything is copied: a module that needs files outside of its
+    // directory does not work alone.
     let problems = leaving(&module.to_string_lossy(), source, &written, tool_version);
     if problems.has_errors() {
         return Err(problems);
@@ -109,7 +111,7 @@ async fn remote_source(client: &Client, source: &str, written: &str) -> Result<R
             };
             match located.await {
                 Ok(location) => Ok(RemoteSource {
-                    // The registry's subdirectory comes first: that of the address is below it.
+                    // The registry's subdirectory comes first, and the one in the address is relative to it.
                     subdir: match (location.subdir, &module.subdir) {
                         (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
                         (outer, inner) => outer.or_else(|| inner.clone()),
@@ -150,7 +152,7 @@ fn leaving(dir: &str, source: &str, written: &str, tool_version: &str) -> Diagno
                 ..remote
             }
         });
-        // A path out of the package itself has no remote address.
+        // If the path leads out of the package, no remote address can be suggested.
         let advice = match instead.filter(|i| i.subdir.as_ref().is_none_or(|s| !s.starts_with(".."))) {
             Some(instead) => format!(" such as \"{instead}\""),
             None => String::new(),

@@ -33,7 +33,7 @@ impl Walk<'_> {
             Turn::Theirs(mut other) => {
                 let result = other.wait_for(Option::is_some).await.map(|r| (*r).clone());
                 let from = result.ok().flatten().unwrap_or(Err(Arc::new(FetchError::Canceled)))?;
-                // Both calls share one directory, so that it is in memory only once.
+                // The calls share one directory in memory.
                 let there = from.to_str().and_then(|from| mounts.mounted_at(from));
                 let directory = there.map_or_else(read, Ok)?;
                 mounts.mount(&place, directory);

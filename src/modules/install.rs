@@ -32,7 +32,8 @@ const AT_ONCE: usize = 8;
 /// Limit of the depth of remote modules. Otherwise, the installation of a module that calls itself with another version each
 /// time would never end.
 const MAX_DEPTH: usize = 64;
-/// Prefix of the directories that packages are fetched into. Those that an interrupted run leaves are found by it.
+/// Prefix of the directories that packages are fetched into. Leftovers of an interrupted run are found by this
+/// prefix.
 const PARTIAL: &str = ".partial-";
 
 /// Settings of one installation.
@@ -48,7 +49,7 @@ pub struct Install<'i> {
     pub upgrade: bool,
     /// Options of loading the configuration; the manifest in them is ignored.
     pub load: LoadOptions<'i>,
-    /// Only source of modules: no registry or server is asked.
+    /// Only source of modules, if set: no registry or server is contacted.
     pub mirror: Option<Mirror>,
     /// Modules that the executable carries. They have precedence over registries and servers.
     pub carried: Option<Mirror>,
@@ -103,8 +104,8 @@ impl Install<'_> {
 
     /// Returns the manifest to be written at the end. `seen` has the keys of the modules that this run has met.
     fn final_manifest(&self, manifest: Manifest, loaded: &Loaded, seen: &HashSet<String>, failed: bool) -> Manifest {
-        // An entry is dropped only after a complete run: after a failed one, modules that were not reached are still installed,
-        // and would be fetched again.
+        // Entries are dropped only after a complete run. After a failed one, modules that were not reached are still installed,
+        // and would otherwise be fetched again.
         let whole = loaded.missing.is_empty() && !failed && !loaded.diagnostics.has_errors();
         if whole {
             let mut last = loaded.config.manifest();
@@ -179,9 +180,10 @@ impl Install<'_> {
             ..self.load
         };
         let loaded = load_for_installation(&walk.files, dir, &options).for_reading();
-        // Errors that only an operation minds are warnings here: a module can be installed before the configuration is complete.
+        // Errors that concern only an operation become warnings here: a module can be installed before the
+        // configuration is complete.
         let last = self.final_manifest(manifest, &loaded, &seen, problems.has_errors());
-        // A configuration without modules gets no manifest, unless an old one has to lose its entries.
+        // A configuration without modules gets no manifest, except to remove the entries of an old one.
         let calls = !loaded.config.root.module.module_calls.is_empty() || name_modules(self.tests);
         if let Some(path) = &walk.written.path
             && (calls || path.exists())
@@ -302,8 +304,8 @@ impl Walk<'_> {
                         // Downloads run side by side, so each call has its own channel, and the channels are read in order.
                         let (sender, receiver) = unbounded_channel();
                         told.push(Err(receiver));
-                        // The turns follow the order of the calls, not the order in which downloads happen to begin. So the
-                        // output is the same in each run.
+                        // The order is that of the calls, not that in which downloads happen to begin, so that the output
+                        // is the same in each run.
                         let turn = match &call.source {
                             ModuleSource::Remote(remote) if self.needed(call, &path) => {
                                 Some(self.turn(&remote.package))

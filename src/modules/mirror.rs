@@ -1,10 +1,10 @@
 //! Module mirrors, for networks where nothing can be fetched: a directory, which `modules mirror` fills and `-mirror` installs
 //! from, or a pack.
 //!
-//! The directory lies inside the one that `providers mirror` fills, so that one directory carries both:
+//! The directory is inside the one that `providers mirror` fills, so that one directory carries both:
 //!
 //! ```text
-//! modules/index.json                                   what is where
+//! modules/index.json                                   the index of all packages
 //! modules/registry.terraform.io/acme/net/aws/1.2.0/    a package of a registry module
 //! modules/packages/3f1c…/                              any other package, by the checksum of its address
 //! ```
@@ -103,8 +103,8 @@ impl Mirror {
         let path = dir.join("index.json");
         let index = match std::fs::read(&path) {
             Ok(text) => read(&path, &text)?,
-            // `providers mirror` alone writes no index of modules. The mirror of a configuration without remote modules is such a
-            // directory.
+            // `providers mirror` writes no index if the configuration calls no remote modules, so the mirror is valid without
+            // one.
             Err(e) if e.kind() == io::ErrorKind::NotFound && dir.parent().is_some_and(Path::is_dir) => Index::new(),
             Err(source) => return Err(MirrorError::Read { path, source }),
         };
@@ -165,7 +165,7 @@ impl Mirror {
     /// installed in this data directory. A module that cannot be read is left out, and the command that needs it reports it as
     /// missing.
     pub fn mount(&self, manifest: &Manifest, data_dir: &str, mounts: &Mounts) {
-        // Several calls often have the same package, which is decompressed only once.
+        // Several calls often use the same package, which is decompressed only once.
         let mut read: BTreeMap<String, Arc<Directory>> = BTreeMap::new();
         for (key, entry) in &manifest.modules {
             let Some((_, package)) = source_and_address(key, entry) else {
@@ -281,7 +281,8 @@ fn place_of(address: &str) -> String {
     if let Some((package, version)) = address.strip_prefix(REGISTRY).and_then(|rest| rest.rsplit_once('@')) {
         return format!("{package}/{version}");
     }
-    // Addresses have characters that file names cannot have, and may be too long for one. Half of the checksum tells them apart.
+    // Addresses may be too long for a file name, or contain characters that it cannot have. Half of the checksum
+    // distinguishes them.
     let mut sum = HEXLOWER.encode(&Sha256::digest(address.as_bytes()));
     sum.truncate(32);
     format!("packages/{sum}")
@@ -303,7 +304,7 @@ pub fn adopt(data_dir: &str, to: &Path) -> io::Result<()> {
     let old = join(data_dir, DIR);
     let new = to.join(DIR);
     for entry in manifest.modules.values_mut() {
-        // Directories outside, of local modules, keep their paths.
+        // Directories of local modules outside of it keep their paths.
         if let Some(rest) = entry.dir.strip_prefix(&old).and_then(|rest| rest.strip_prefix('/')) {
             entry.dir = new.join(rest).to_string_lossy().into_owned();
         }
@@ -395,7 +396,7 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
                 dir: module.address.clone(),
             });
         }
-        // `put` fails with I/O errors only. The error of the pack is recorded separately, because it is the one to report.
+        // `put` returns only I/O errors. The pack's own error is recorded separately, because it is the one to report.
         let mut damage = None;
         let written = put(&dir, &relative, &mut |new| {
             std::fs::create_dir(new)?;
@@ -425,7 +426,8 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
 fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let target = dir.join(relative);
     std::fs::create_dir_all(target.parent().unwrap_or(dir))?;
-    // In the mirror itself, because a rename works only within one file system.
+    // The temporary directory is created in the mirror itself, because a rename works only within one file
+    // system.
     let staging = tempfile::Builder::new().prefix(".staging-").tempdir_in(dir)?;
     let new = staging.path().join("package");
     make(&new)?;

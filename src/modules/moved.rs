@@ -28,7 +28,7 @@ pub(crate) async fn moved(
     if let Some(version) = &entry.version {
         return Some(format!("Version {version} of the module {key} {commits}. {advice}"));
     }
-    // A branch is expected to move. Only tags promise to stay.
+    // Branches are expected to move; only tags promise to stay.
     let url = net::Url::parse(config::source_address::forced(package).1).ok()?;
     let (_, reference) = url.query_pairs().find(|(name, _)| name == "ref")?;
     let tag = fetch::is_tag(new, &reference).await;

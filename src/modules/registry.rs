@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 use crate::available::Available;
 use crate::mirror::Mirror;
 
-/// Limit of the size of a list of versions. Such lists grow with the years.
+/// Limit of the size of a list of versions. Such lists grow with every release.
 const LIST_LIMIT: u64 = 64 << 20;
 
 /// Problem with a registry, as the summary and detail of a diagnostic.
@@ -46,7 +46,8 @@ impl Registries {
 
     /// Chooses the newest version of a module that the constraint allows.
     pub async fn choose(&self, module: &RegistrySource, constraint: Option<&Constraint>) -> Result<Available, Problem> {
-        // Without a constraint no pre-release is chosen; with one, the constraint itself says which it allows.
+        // Without a constraint no pre-release is chosen. A constraint decides for itself which pre-releases it
+        // allows.
         let allowed = |v: &&Available| constraint.map_or(!v.version.is_prerelease(), |c| c.allows(&v.version));
         let newest = |candidates: &mut dyn Iterator<Item = &Available>| {
             candidates.max_by(|a, b| a.version.cmp(&b.version)).cloned()
@@ -58,7 +59,8 @@ impl Registries {
         }
         let cell = {
             let mut all = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-            // One cell for each module: concurrent calls of it share the request, and a failed request can be repeated.
+            // One cell for each module, so that concurrent calls share the request, and a failed request can be
+            // repeated.
             all.entry(module.package()).or_default().clone()
         };
         let versions = cell.get_or_try_init(|| self.list(module)).await?;
@@ -182,7 +184,7 @@ impl Registries {
                     text: version.to_string(),
                     version,
                 }),
-                // One malformed version must not hide the others.
+                // A single malformed version must not hide the others.
                 Err(_) => tracing::warn!(module = module.package(), text, "a version of a registry that is none"),
             }
         }
@@ -245,7 +247,7 @@ fn without_network(is_unreachable: bool) -> String {
 }
 
 fn unreachable(module: &RegistrySource, error: &net::Error) -> Problem {
-    // Terraform's encoding of a host in the name of a variable.
+    // Terraform encodes the host in the name of the variable in this way.
     let variable = module.host.replace('-', "__").replace('.', "_");
     let hint = match error.status().map(|s| s.as_u16()) {
         Some(401 | 403) => format!(

@@ -15,8 +15,8 @@ pub(crate) fn public(package: &str) -> String {
         ]
         .contains(&name)
     };
-    // Addresses that are signed already are as good as a key until they expire. `sig` is of Azure (SAS), `Signature` of CloudFront
-    // and of the older signatures of AWS, Google Cloud and Alibaba Cloud.
+    // A signed address is as good as a key until it expires. `sig` is used by Azure (SAS); `Signature` by CloudFront and the older
+    // signatures of AWS, Google Cloud and Alibaba Cloud.
     let is_of_signature = |name: &str| {
         let name = name.to_ascii_lowercase();
         let prefixes = ["x-amz-", "x-goog-", "x-oss-"];
@@ -27,12 +27,13 @@ pub(crate) fn public(package: &str) -> String {
     // shortest tokens of GitHub, GitLab and Bitbucket have 20 characters or more.
     let is_token = |name: &str| name.len() >= 20 && matches!(url.scheme(), "http" | "https");
     if url.password().is_some() {
-        // An address that has a password can be given another.
+        // Setting the password cannot fail for an address that has one.
         let _ = url.set_password(Some("redacted"));
     } else if is_token(url.username()) {
         let _ = url.set_username("redacted");
     } else if !url.query_pairs().any(|(name, _)| hides(&name)) {
-        // The address stays byte for byte if there is nothing to hide: it is also the key of a package in mirrors.
+        // If there is nothing to hide, the address stays unchanged byte for byte, because it is also the key of a
+        // package in mirrors.
         return package.to_owned();
     }
     let pairs: Vec<(String, String)> = url

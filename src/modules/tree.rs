@@ -23,7 +23,8 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     if !to.is_dir() {
         fs::create_dir(to)?;
     }
-    // Links are not followed below `from`, so that one comparison of resolved paths finds the target among its directories.
+    // Links below `from` are not followed, so comparing resolved paths is enough to find the target among its
+    // directories.
     let (from, target) = (from.canonicalize()?, to.canonicalize()?);
     if from == target {
         return Ok(());
@@ -44,7 +45,7 @@ fn copy_without(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
         let target = to.join(entry.file_name());
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            // A target that is copied, too, would be copied into itself until its path is too long.
+            // If the target were copied, too, it would be copied into itself until its path is too long.
             if entry.path() != except {
                 copy_without(&entry.path(), &target, except)?;
             }
@@ -118,7 +119,7 @@ pub(crate) fn subdirectory(
             let inside = || match mounts {
                 // Links in a directory in memory cannot lead out of it.
                 Some(mounts) if mounts.is_dir(one).is_some() => Ok::<_, io::Error>(true),
-                // A link in the package may lead anywhere, so the resolved path decides.
+                // A link in the package may lead anywhere, so the resolved path is checked.
                 _ => Ok(one.canonicalize()?.starts_with(package.canonicalize()?)),
             };
             if inside().unwrap_or(false) {
@@ -178,7 +179,7 @@ fn present(mut names: Vec<String>) -> String {
 /// Returns true if a pattern of `*` and `?` matches a name.
 fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // Lengths of the beginnings of the name that the pattern so far matches. Unlike backtracking, this takes no more than
+    // `reached` marks the beginnings of the name that match the pattern so far. Unlike backtracking, this takes at most
     // quadratic time.
     let mut reached = vec![false; name.len() + 1];
     if let Some(first) = reached.first_mut() {
@@ -222,7 +223,7 @@ mod tests {
             assert_eq!(fs::read_to_string(to.join(name)).unwrap(), name);
         }
         assert!(!to.join("a/work").exists());
-        // The same check with a target that does not exist yet.
+        // The same is true of a target that does not exist yet.
         let new = from.join("b/new");
         copy(&from, &new).unwrap();
         assert!(new.join("b/main.tf").exists() && !new.join("b/new").exists());

@@ -60,7 +60,7 @@ pub(crate) fn write(path: &Path, manifest: &Manifest) -> Result<(), Diagnostic> 
     };
     manifest.modules.entry(String::new()).or_insert(root);
     let text = manifest.to_json();
-    // Not written if nothing changes, so that `init` succeeds with a read-only data directory.
+    // Nothing is written without a change, so that `init` succeeds with a read-only data directory.
     if std::fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
         return Ok(());
     }

@@ -73,7 +73,7 @@ pub enum Notice<'n> {
 }
 
 /// Checks that a token can be sent in a header.
-// A token that cannot be sent would be left out, and the request refused without a visible reason.
+// If a token that cannot be sent were left out, the request would be refused without a visible reason.
 fn sendable(token: &Token, host: &Host, source: &str) -> Result<Token, Error> {
     match credentials::unsendable_character(token.expose()) {
         None => Ok(token.clone()),
@@ -203,13 +203,13 @@ impl Client {
             let mut all = self.0.helped.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(host.clone()).or_default().clone()
         };
-        // One helper process for each host and run: a helper may ask the user.
+        // The helper is started once for each host in a run, because a helper may ask the user.
         let asked = cell.get_or_init(async || {
             let answer = match self.helper_program(helper, host) {
                 Ok(program) => credentials::ask_helper(helper, &program, host).await,
                 Err(error) => Err(error),
             };
-            // Not an error: most requests of a command need no token.
+            // Only logged, because most requests of a command need no token.
             answer.unwrap_or_else(|error| {
                 tracing::warn!(%error, "no token");
                 if let Some(report) = &self.0.report {

@@ -25,8 +25,8 @@ pub(crate) fn unsendable_character(value: &str) -> Option<&'static str> {
     })
 }
 
-/// Reads tokens from environment variables such as `TF_TOKEN_app_terraform_io`. `_` means a dot, `__` or a dash means a
-/// dash.
+/// Reads tokens from environment variables such as `TF_TOKEN_app_terraform_io`. In the names, `_` means a dot, and `__`
+/// or a dash means a dash.
 #[must_use]
 pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
     let mut tokens = BTreeMap::new();
@@ -34,7 +34,7 @@ pub fn from_environment(environment: &Environment) -> BTreeMap<Host, Token> {
         let Some(name) = name.strip_prefix("TF_TOKEN_") else {
             continue;
         };
-        // Pairs first, or each underscore of a pair would become a dot.
+        // Pairs are replaced first, because otherwise each underscore of a pair would become a dot.
         let name = name.replace("__", "-").replace('_', ".");
         let token = Token::sendable(value).filter(|token| !token.expose().is_empty());
         match (Host::parse(&name), token) {
@@ -117,7 +117,7 @@ async fn run_helper(
     let run = async {
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A helper that does not read its input reports that by its status.
+            // A helper may not read its input; it reports failures by its exit status.
             let _ = stdin.write_all(input).await;
         }
         child.wait_with_output().await

@@ -82,13 +82,14 @@ pub fn update(path: &Path, host: &Host, token: Option<&Token>) -> Result<(), Cre
     let Some(hosts) = entry.as_object_mut() else {
         return Err(error(Reason::Entry));
     };
-    // By parsed name: the file may have the host in another spelling, in Unicode for example.
+    // The hosts are compared as parsed names, because the file may spell the host differently, for example in
+    // Unicode.
     hosts.retain(|name, _| Host::parse(name).as_ref() != Some(host));
     if let Some(token) = token {
         hosts.insert(host.display(), json!({ "token": token.expose() }));
     }
     let text = serde_json::to_string_pretty(&document).map_err(|e| error(Reason::Encode(e)))?;
-    // Programs that wrote the file before may have left it readable for others. From here on it is private.
+    // Programs that wrote the file before may have left it readable for others. It is private from here on.
     files::replace(path, text.as_bytes(), Policy::SECRET).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => error(Reason::NoDirectory),
         _ => error(Reason::Write(e)),
@@ -109,7 +110,7 @@ fn read(path: &Path) -> Result<Map<String, Json>, CredentialsFileError> {
     if text.is_empty() {
         return Ok(Map::new());
     }
-    // The parser's message would quote the file, which has secrets.
+    // The parser's message would quote the file, which contains secrets.
     serde_json::from_slice(&text).map_err(|e| {
         error(Reason::NotJson {
             line: e.line(),

@@ -122,7 +122,7 @@ impl Client {
     }
 
     async fn ask(&self, host: &Host, url: Url) -> Result<Services, Error> {
-        // As in Terraform: a host may describe its services to known users only.
+        // As in Terraform, the token is sent, because a host may describe its services only to known users.
         let token = self.token(host).await?;
         let request = self.get(url).token(token.as_ref()).header("accept", "application/json");
         let mut response = request

@@ -15,7 +15,7 @@ impl Host {
             Some((name, port)) => (name, Some(port)),
             None => (text, None),
         };
-        // In a URL with this host, these characters would change the meaning.
+        // These characters would change the meaning of a URL with this host.
         if name.is_empty() || name.contains(['/', '@', '?', '#', '[', ']', '%', '\\']) {
             return None;
         }

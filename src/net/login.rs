@@ -26,7 +26,7 @@ use http::shown;
 
 /// The size limit of an answer with a token.
 const LIMIT: u64 = 1024 * 1024;
-// The limit of a browser's request.
+// This is the limit of the request's size.
 const HEAD_LIMIT: usize = 64 * 1024;
 
 /// The time limit of a browser's request after it has connected.
@@ -35,9 +35,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Grant types for a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// By a code from a browser.
+    /// Login by a code from a browser.
     Code,
-    /// By name and password of the user.
+    /// Login by name and password of the user.
     Password,
 }
 
@@ -140,7 +140,7 @@ impl Services {
                 .ok_or_else(|| bad(name, "has something in it that is not text"))
         };
         let grants: Vec<Grant> = match texts("grant_types")? {
-            // The default of Terraform's protocol.
+            // This is the default of Terraform's protocol.
             None => vec![Grant::Code],
             Some(names) => names.iter().filter_map(|name| grant(name)).collect(),
         };
@@ -209,7 +209,7 @@ impl Attempt {
             callback: Callback::listen(client.ports.clone()).await?,
             // The state proves that a request at the port belongs to this login.
             state: Uuid::new_v4().to_string(),
-            // 244 random bits as 64 characters: a verifier has at least 43.
+            // The 64 characters contain 244 random bits; a verifier has at least 43 characters.
             verifier: format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()),
         })
     }
@@ -221,7 +221,7 @@ impl Attempt {
         let redirect = self.callback.redirect();
         let scopes = client.scopes.join(" ");
         let mut url = client.authorization.clone()?;
-        // Ordered by name, as other programs send them.
+        // The parameters are ordered by name, as other programs send them.
         let mut parameters = BTreeMap::from([
             ("client_id", &*client.id),
             ("code_challenge", &*challenge),
@@ -276,7 +276,7 @@ pub async fn by_password(net: &Client, client: &OauthClient, user: &str, passwor
 async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) -> Result<Token, LoginError> {
     let body = form(parameters.iter().copied());
     let request = net.post(client.token.clone(), "application/x-www-form-urlencoded", body);
-    // A code is valid for one request.
+    // A code can be used only once, so the request is not repeated.
     let request = request.header("accept", "application/json").retries(0).redirects(0);
     let mut response = request.send().await?;
     let (status, host) = (response.status(), shown(&response.url));
@@ -286,7 +286,7 @@ async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) 
     if let (true, Some(token)) = (status.is_success(), text("access_token")) {
         return Ok(Token::new(token));
     }
-    // Errors of RFC 6749; other parts of the answer are not shown.
+    // Only errors of RFC 6749 are reported; other parts of the answer are not shown.
     Err(match text("error") {
         Some(error) => LoginError::Refused {
             host,
@@ -308,11 +308,11 @@ struct Callback {
 impl Callback {
     async fn listen(ports: RangeInclusive<u16>) -> Option<Callback> {
         let (low, count) = (u32::from(*ports.start()), ports.len().max(1));
-        // From a random start, so that two logins at once do not receive each other's answers.
+        // The search begins at a random port, so that two logins at once do not receive each other's answers.
         let start = Uuid::new_v4().as_u128() as usize % count;
         for offset in 0..count {
             let port = u16::try_from(low + u32::try_from((start + offset) % count).ok()?).ok()?;
-            // The loopback address only: other machines must not send codes.
+            // Listens on the loopback address only, because other machines must not send codes.
             if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
                 return Some(Callback { listener, port });
             }
@@ -377,7 +377,7 @@ async fn read(stream: &mut TcpStream) -> Option<Vec<(String, String)>> {
         if let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") {
             break end + 4;
         }
-        // Any program on this machine can connect: memory is limited.
+        // Any program on this machine can connect, so memory is limited.
         if request.len() > HEAD_LIMIT || stream.read_buf(&mut request).await.ok()? == 0 {
             return None;
         }
@@ -495,7 +495,7 @@ mod tests {
                 URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier))
             );
             let browser = async {
-                // A connection without a request, and a request that is not ours.
+                // A connection without a request, and requests that do not belong to this login.
                 let silent = TcpStream::connect(back.trim_start_matches("http://").trim_end_matches("/login")).await;
                 assert!(ask(&format!("{back}?state=other&code=right")).await.contains("400"));
                 assert!(ask(&format!("{back}?state={state}")).await.contains("400"));

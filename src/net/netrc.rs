@@ -37,7 +37,7 @@ impl Netrc {
         let mut open = false;
         let mut in_macro = false;
         let mut finish = |machine: Option<String>, login: Login| match machine {
-            // The first entry of a machine counts.
+            // If a machine has several entries, the first one counts.
             Some(name) => {
                 out.machines.entry(name).or_insert(login);
             }

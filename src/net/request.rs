@@ -73,7 +73,7 @@ pub struct Request<'c> {
     timeout: Option<Duration>,
     to_registry: bool,
     /// The error of a header that cannot be sent.
-    // The whole request fails then: without the header it could have another meaning.
+    // An invalid header makes the whole request fail, because the request could mean something else without it.
     invalid: Option<Error>,
 }
 
@@ -107,7 +107,7 @@ impl<'c> Request<'c> {
     pub fn secret(mut self, name: &'static str, value: impl AsRef<str>) -> Request<'c> {
         match HeaderValue::from_str(value.as_ref()) {
             Ok(mut value) => {
-                // Neither shown in logs, nor kept in the table that HTTP/2 compresses headers with.
+                // Sensitive values are not logged, and are not kept in HTTP/2's compression table.
                 value.set_sensitive(true);
                 self.headers.insert(HeaderName::from_static(name), value);
             }
@@ -179,7 +179,8 @@ impl<'c> Request<'c> {
     pub async fn read(self, limit: u64) -> Result<(Url, Vec<u8>), Error> {
         let mut tries = 0;
         loop {
-            // The body belongs to the try: a connection that breaks in the middle of it is worth another one.
+            // The body is received within the attempt, so that a connection that breaks in the middle of it is
+            // retried.
             let whole = async {
                 let response = self.once().await?;
                 if may_change(response.status()) {

@@ -47,11 +47,11 @@ impl Services {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(BadServiceUrl::Scheme(text.clone()));
         }
-        // As in Terraform: credentials come from settings, never from the answer of a host.
+        // As in Terraform, credentials come from settings only, never from the response of a host.
         if !url.username().is_empty() || url.password().is_some() {
             return Err(BadServiceUrl::Credentials);
         }
-        // Requests join their paths to it: without the slash, they would replace its last part.
+        // Paths are joined to this address; without the slash at its end, they would replace its last part.
         if !url.path().ends_with('/') {
             let path = format!("{}/", url.path());
             url.set_path(&path);

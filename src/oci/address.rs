@@ -90,7 +90,7 @@ impl Repository {
     /// Returns the API address of a path in the repository.
     pub(crate) fn url(&self, rest: &str) -> Result<Url, OciError> {
         let host = match self.host.as_str() {
-            // Docker's registry has another host name than its addresses.
+            // The name of Docker's registry differs from the host that serves it.
             "docker.io" => "registry-1.docker.io",
             host => host,
         };
@@ -240,7 +240,8 @@ impl ModuleAddress {
         if url.fragment().is_some() {
             return Err(invalid("it must not have a part after \"#\""));
         }
-        // From the text: the parsed URL has no ".." any more, which a repository must not have.
+        // The repository is taken from the text, because the parsed URL has no ".." any more, which a
+        // repository must not contain.
         let rest = address.get(SCHEME.len()..).unwrap_or_default();
         let repository = Repository::parse(rest.split(['?', '#']).next().unwrap_or_default())?;
         let mut reference = None;

@@ -27,7 +27,7 @@ pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge
                 Some(parameters.swap_remove(at).1)
             };
             if let Some(realm) = take("realm") {
-                // A token does not expose the password in each request.
+                // A token is preferred, because it does not send the password with each request.
                 return Some(Challenge::Bearer {
                     realm,
                     service: take("service"),
@@ -42,8 +42,8 @@ pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge
 /// Parses the value of a header: `scheme name=value, name="value", scheme …`. Returns the schemes with their parameters.
 fn challenges(header: &str) -> Vec<(&str, Vec<(&str, String)>)> {
     let mut found: Vec<(&str, Vec<(&str, String)>)> = Vec::new();
-    // The same commas separate challenges and parameters. An item begins a challenge if no equals sign follows its first
-    // name.
+    // Commas separate challenges as well as parameters. An item begins a challenge if its first name is not followed by
+    // an equals sign.
     for item in items(header) {
         let (word, rest) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
         let rest = rest.trim_start();

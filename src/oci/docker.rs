@@ -137,7 +137,7 @@ impl Auth {
                 let bytes = STANDARD.decode(self.auth.trim()).map_err(|_| "is not in base64")?;
                 let text = String::from_utf8(bytes).map_err(|_| "is not text")?;
                 let (username, password) = text.split_once(':').ok_or("has no colon behind the name")?;
-                // Docker removes zero bytes at the end, too.
+                // Zero bytes at the end are removed, as in Docker.
                 (username.to_owned(), password.trim_end_matches('\0').to_owned())
             }
         };
@@ -170,7 +170,7 @@ fn normalised(key: &str) -> String {
         .unwrap_or(key);
     let (host, name) = key.split_at(key.find('/').unwrap_or(key.len()));
     let host = host.to_ascii_lowercase();
-    // All three names mean Docker's registry.
+    // `docker.io` and both of these names mean Docker's registry.
     let host = match &*host {
         "index.docker.io" | "registry-1.docker.io" => "docker.io",
         host => host.strip_suffix(":443").unwrap_or(host),
@@ -183,7 +183,7 @@ pub fn usual_files(environment: &Environment) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let dir = |name: &str| environment.get(name).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let home = environment.home();
-    // Podman's directory on systems without a runtime directory.
+    // This is Podman's directory on a system without a runtime directory.
     if system::Os::CURRENT != system::Os::Unix {
         files.extend(home.as_ref().map(|home| home.join(".config/containers/auth.json")));
     } else {

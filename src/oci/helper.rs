@@ -39,12 +39,12 @@ pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError
         host: host.to_owned(),
         reason,
     };
-    // The name comes from a file: with a slash in it, any program could be run.
+    // The name comes from a file: with a slash in it, any program could be executed.
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || !name.chars().all(plain) {
         return Err(failed("this is not the name of a helper".to_owned()));
     }
-    // The key of Docker's own registry is this address in all its tools.
+    // All of Docker's tools use this address as the key of its own registry.
     let server = match host {
         "docker.io" => "https://index.docker.io/v1/",
         host => host,
@@ -59,7 +59,7 @@ pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError
     let run = async {
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A helper that does not read its input reports that by its status.
+            // A helper may not read its input; it reports failures by its exit status.
             let _ = stdin.write_all(format!("{server}\n").as_bytes()).await;
         }
         child.wait_with_output().await
@@ -80,7 +80,7 @@ pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError
         let said = said.into_iter().find(|text| !text.is_empty());
         return Err(failed(said.unwrap_or_else(|| output.status.to_string())));
     }
-    // The answer has a secret: no part of it is shown.
+    // The answer contains a secret, so no part of it is shown.
     let answer: Answer = serde_json::from_slice(&output.stdout)
         .map_err(|_| failed("its answer is not JSON of the expected form".to_owned()))?;
     Ok(match (&*answer.username, answer.secret.is_empty()) {

@@ -27,7 +27,8 @@ enum Candidate {
 pub async fn find(client: &Client, repository: &Repository) -> Result<Option<Login>, OciError> {
     let settings = &client.settings().hosts.oci;
     let (host, name) = (repository.host().as_str(), repository.name());
-    // Candidates by specificity. The sort is stable: equal ones keep the order of this list.
+    // The candidates are sorted by specificity. The sort is stable, so equal candidates keep the order of this
+    // list.
     let mut candidates: Vec<(usize, Candidate)> = Vec::new();
     for (key, login) in &settings.logins {
         let Some(specificity) = specificity(key, host, name) else {

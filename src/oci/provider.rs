@@ -90,7 +90,7 @@ pub async fn package(
     };
     check_artifact_type(&image, TARGET).map_err(unfit)?;
     let (_, layer) = image.zip_layer().map_err(unfit)?;
-    // The lock file and the checksums of other sources are SHA-256.
+    // Checksums in the lock file and of other sources are SHA-256, too.
     let not_sha256 = || unfit(UnfitManifest::NotSha256(layer.to_string()));
     let sha256 = layer.sha256().map(str::to_owned).ok_or_else(not_sha256)?;
     Ok(ProviderPackage {

@@ -116,7 +116,7 @@ impl<'c> Registry<'c> {
             let Some(next) = next else {
                 return Ok(all);
             };
-            // The next request carries the credentials, which are for this registry only.
+            // The next request carries the credentials, which may be sent to this registry only.
             let next = url.join(&next).ok().filter(|next| next.origin() == url.origin());
             url = next.ok_or_else(|| {
                 unusable(
@@ -142,7 +142,7 @@ impl<'c> Registry<'c> {
             Reference::Digest(digest) => Some(digest.clone()),
             Reference::Tag(_) => announced,
         };
-        // A tag has no digest of its own: the announced one detects damage only.
+        // For a tag, the expected digest is only announced by the server, so it detects damage only.
         if let Some(digest) = expected.filter(|digest| !digest.is_of(&body)) {
             return Err(self.damaged(&digest));
         }
@@ -150,7 +150,8 @@ impl<'c> Registry<'c> {
             serde_json::from_slice(&body).map_err(|error| unusable(&url, files::json_reason(error)))?;
         let kind = response.header("content-type").unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
-        // The specification requires both types to be equal. The one in the manifest counts, because it was hashed.
+        // By the specification both types are equal. If they differ, the one in the manifest is used, because it
+        // was hashed.
         let kind = manifest.media_type.clone().unwrap_or(kind);
         Ok((manifest, kind))
     }
@@ -172,7 +173,7 @@ impl<'c> Registry<'c> {
         while let Some(part) = response.chunk().await? {
             let part = part.as_ref();
             received += part.len() as u64;
-            // Before the end: a wrong blob could be endless.
+            // The size is checked before the end, because a wrong blob could be endless.
             if received > size {
                 return Err(self.damaged(digest));
             }
@@ -219,7 +220,7 @@ impl<'c> Registry<'c> {
         if status.is_success() {
             return Ok(());
         }
-        // Other statuses are not about credentials.
+        // Other statuses have nothing to do with credentials.
         if !matches!(status.as_u16(), 401 | 403) {
             return Err(response.failure().into());
         }
@@ -275,7 +276,7 @@ impl<'c> Registry<'c> {
         };
         *self.authorization.lock().unwrap_or_else(PoisonError::into_inner) = Some(authorization);
         let mut response = self.once(url, accept, limit).await?;
-        // An access token of the configuration may have expired.
+        // The access token in the configuration may have expired.
         if response.status().as_u16() == 401
             && let Some(Login {
                 credentials: Credentials::Access {
@@ -319,7 +320,7 @@ impl<'c> Registry<'c> {
                 "its tokens are at \"{realm}\", and credentials are sent to https:// addresses only"
             )));
         };
-        // The default of a challenge without a scope: reads of this repository.
+        // If a challenge has no scope, reading this repository is requested.
         let pull = format!("repository:{}:pull", self.repository.name());
         let scope = scope.as_deref().unwrap_or(&pull);
         let service = service.as_deref().unwrap_or_default();
@@ -332,7 +333,7 @@ impl<'c> Registry<'c> {
                     ("client_id", "monoform"),
                     ("refresh_token", refresh.expose()),
                 ];
-                // Errors and logs contain the address, never the form.
+                // The form contains credentials, but errors and logs contain only the address.
                 self.client
                     .post(url.clone(), "application/x-www-form-urlencoded", net::form(fields))
             }
@@ -353,7 +354,7 @@ impl<'c> Registry<'c> {
         let mut response = request.timeout(PATIENCE).send().await?;
         self.refused(&response, login)?;
         let body = response.bytes(MANIFEST_LIMIT).await?;
-        // The answer has a token: no part of it is shown.
+        // The answer contains a token, so no part of it is shown.
         let answer: TokenAnswer = serde_json::from_slice(&body)
             .map_err(|_| unusable(&url, "it is not JSON of the expected form".to_owned()))?;
         let token = answer.token.or(answer.access_token).filter(|token| !token.is_empty());

@@ -8,7 +8,7 @@ impl PrivateKey {
     pub fn read(bytes: &[u8]) -> Result<PrivateKey, Error> {
         let mut outer = Reader(bytes.strip_prefix(MAGIC).ok_or(Error::NotOpenSsh)?);
         let cipher = outer.string()?;
-        // Key derivation is for encrypted keys only.
+        // Only encrypted keys have a key derivation function.
         let (_function, _options) = (outer.string()?, outer.string()?);
         if outer.u32()? != 1 {
             return Err(Error::SeveralKeys);
@@ -18,13 +18,13 @@ impl PrivateKey {
             return Err(Error::Encrypted);
         }
         let mut secret = Reader(outer.string()?);
-        // Different numbers show a damaged key: nothing was decrypted.
+        // Nothing was decrypted, so different numbers show that the key is damaged.
         if secret.u32()? != secret.u32()? {
             return Err(Error::CheckNumbers);
         }
         let key = read_secret(&mut secret)?;
         let _comment = secret.string()?;
-        // No byte can follow 255, so a longer padding cannot continue the sequence and is rejected.
+        // No byte can follow 255, so longer padding does not match the sequence, and is rejected.
         if !secret
             .0
             .iter()

@@ -41,7 +41,7 @@ impl<W> Counted<W> {
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.out.write(bytes)?;
-        // A writer may take fewer bytes than requested; only those are hashed.
+        // A writer may accept fewer bytes than requested, and only those are hashed.
         self.sum.update(bytes.get(..count).unwrap_or_default());
         self.offset += count as u64;
         Ok(count)
@@ -57,7 +57,7 @@ pub(crate) fn copy(mut from: impl Read, source: &Path, to: &mut impl Write, targ
     let mut buffer = vec![0; BUFFER];
     let mut copied = 0;
     loop {
-        // Errors of reading and of writing name different files, which `io::copy` cannot tell apart.
+        // Errors of reading and of writing name different files, which `io::copy` does not distinguish.
         let count = from.read(&mut buffer).map_err(read_error(source))?;
         let Some(part) = buffer.get(..count).filter(|part| !part.is_empty()) else {
             return Ok(copied);

@@ -81,7 +81,7 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
     let mut parts: Vec<Part> = Vec::new();
     let (old_index, new_index) = (old.index(), new.index());
     let (before, now) = (&old_index.executable, &new_index.executable);
-    // An executable changes with every release, but little. Therefore it is not stored anew.
+    // An executable changes with every release, but only in small parts, so only its changes are stored.
     if (before.size, &before.sha256) == (now.size, &now.sha256) {
         parts.push(Part::Old {
             offset: 0,
@@ -103,7 +103,7 @@ pub fn write(out: &mut impl Write, path: &Path, old: &Pack, new: &Pack) -> Resul
         .iter()
         .map(|blob| (blob.stored.as_str(), blob))
         .collect();
-    // Frames are compared in their stored form: the same content at another level has another frame, and `apply` does not
+    // Frames are compared in compressed form: the same content at another level has another frame, and `apply` does not
     // compress.
     for blob in &new_index.blobs {
         match there.get(blob.stored.as_str()).filter(|old| old.length == blob.length) {
@@ -206,7 +206,7 @@ fn changed(old: &Pack, new: &Pack) -> io::Result<Vec<u8>> {
 pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -> Result<(), PackError> {
     let mut file = File::open(difference).map_err(read_error(difference))?;
     let (plan, end) = read_plan(&mut file, difference)?;
-    // The index has all checksums, so the identity covers every byte of the older pack.
+    // The index has all checksums, so comparing its identity covers every byte of the older pack.
     if plan.since != old.identity() {
         return Err(PackError::OtherPack {
             difference: difference.to_owned(),
@@ -225,7 +225,8 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                 }
             }
             Part::New { offset, length } => {
-                // The numbers are those of an untrusted file: without the check, a part could reach into the plan.
+                // The offsets are from an untrusted file: without the check, a part could overlap the plan of the
+                // difference.
                 let inside = offset.checked_add(length).is_some_and(|last| last <= end);
                 if !inside {
                     return Err(wrong("a part of it is missing".to_owned()));
@@ -239,7 +240,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                 size,
                 reference: used,
             } => {
-                // A frame must not unpack to more than the new pack has.
+                // A frame must not unpack to more bytes than the new pack has.
                 if used != reference(old.index().executable.size) || size > plan.length {
                     return Err(wrong("it refers to another executable".to_owned()));
                 }
@@ -252,7 +253,8 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                 });
                 match unpacked {
                     Ok(_) => {}
-                    // Errors of the decoder and of the disk arrive in one type. Only a full disk is certain to be no damage.
+                    // Errors of the decoder and of the disk have the same type. Only a full disk is certainly no
+                    // damage.
                     Err(e) if e.kind() == io::ErrorKind::StorageFull => return Err(write_error(path)(e)),
                     Err(e) => return Err(wrong(format!("its executable cannot be unpacked: {e}"))),
                 }

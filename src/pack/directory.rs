@@ -21,10 +21,10 @@ const MOST_FILES: usize = 100_000;
 /// Returns the files of an unpacked provider package, sorted. A link is replaced by the file that it leads to if that is inside
 /// the directory, or if it is the provider's program.
 ///
-/// A link that leads out of the package is followed for the program only: directories that are filled with links
-/// (`internal-plugin link`, package managers) refer to programs which are installed once. Any other link may have come out of an
-/// archive of somebody else, and would give away a file of this machine. For the same reason a program must be a regular file
-/// that its owner may execute, which secrets are not.
+/// A link that leads out of the package is followed for the program only: directories that are filled with links (`internal-plugin
+/// link`, package managers) refer to programs which are installed once. Any other link may have come out of an archive of somebody
+/// else, and would disclose a file of this machine. For the same reason a program must be a regular file that its owner may
+/// execute, which secrets are not.
 ///
 /// # Errors
 /// A file cannot be read, is a device or the like, has a name that is no text, or is a link that leads out of the directory and is no
@@ -67,7 +67,7 @@ fn walk(
     };
     walk.directory(&root, "", 0)?;
     let Walk { mut tree, outside, .. } = walk;
-    // The order of a directory's entries depends on the file system, and a pack must not.
+    // The order of directory entries depends on the file system, and must not change a pack.
     tree.files.sort_by(|a, b| a.path.cmp(&b.path));
     tree.links.sort();
     Ok((tree, outside))
@@ -98,7 +98,7 @@ impl Walk<'_> {
         for entry in fs::read_dir(dir).map_err(read_error(dir))? {
             let path = entry.map_err(read_error(dir))?.path();
             self.visited += 1;
-            // A tree with links that are kept is as large as on the disk, and needs no limit.
+            // A tree whose links are kept cannot grow beyond its size on the disk, so it needs no limit.
             if matches!(self.links, Links::Followed) && self.visited > MOST_FILES {
                 return Err(not_packable(self.root, "it has too many files"));
             }
@@ -152,7 +152,8 @@ impl Walk<'_> {
         let plain = target
             .to_str()
             .map(|text| text.trim_start_matches("./").trim_end_matches('/'));
-        // A target that leads through other links, or names the directory by its whole path, is replaced by steps up and down.
+        // If a target leads through other links, or is an absolute path into the directory, it is replaced by steps up
+        // and down.
         let steps = || {
             let found = system::files::canonicalize(path).ok()?;
             let inside = found.strip_prefix(self.root).ok()?.to_str()?.to_owned();

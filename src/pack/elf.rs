@@ -59,8 +59,7 @@ pub(crate) struct Tables {
 impl Tables {
     /// Returns the tables that the first bytes of a file name; `None` for other files.
     pub(crate) fn of(head: &[u8]) -> Option<Tables> {
-        // Offsets of the fields by the ELF specification: the offsets of both tables, and the size and number of their
-        // entries.
+        // The ELF specification has these offsets: those of both tables, and of the size and number of their entries.
         let (size, width, segments, sections, entries) = match head.get(..6)? {
             b"\x7fELF\x01\x01" => (52, 4, 28, 32, 42),
             b"\x7fELF\x02\x01" => (64, 8, 32, 40, 54),

@@ -108,7 +108,7 @@ impl Executable {
 pub enum Linking {
     /// The executable needs no libraries of the system, and no loader.
     Static,
-    /// A loader finds libraries for it.
+    /// The executable uses shared libraries, which a loader finds.
     Dynamic,
     /// The file is of a kind whose header is not read.
     Unknown,
@@ -131,7 +131,7 @@ impl Linking {
         let head = head_of(&mut file, &mut head)?;
         let Some(tables) = Tables::of(head) else {
             return Ok(match head.starts_with(b"MZ") {
-                // Programs of Windows reach the system through its libraries only.
+                // A Windows program uses the system only through its libraries.
                 true => Linking::Dynamic,
                 false => Linking::Unknown,
             });
@@ -187,7 +187,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
         arch: arch.to_owned(),
     };
     if head.starts_with(b"\x7fELF") {
-        // Machine numbers of the ELF specification.
+        // These are machine numbers of the ELF specification.
         let arch = match word(18) {
             Some(3) => "386",
             Some(40) => "arm",
@@ -198,7 +198,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
             Some(21) => "ppc64le",
             _ => return Ok(None),
         };
-        // Linux executables usually have the value of System V here, not their own.
+        // In this field, executables for Linux usually have the value of System V instead of their own.
         let os = match head.get(7) {
             Some(9) => "freebsd",
             _ => "linux",
@@ -214,7 +214,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     }
     if head.starts_with(b"MZ") {
         let at = long(0x3c).and_then(|at| usize::try_from(at).ok()).unwrap_or_default();
-        // The machine comes after the four bytes of the PE signature.
+        // The machine number follows the four bytes of the PE signature.
         return Ok(match word(at.saturating_add(4)) {
             Some(0x014c) => Some(named("windows", "386")),
             Some(0x8664) => Some(named("windows", "amd64")),
@@ -241,7 +241,7 @@ fn version(file: &mut File) -> io::Result<Option<String>> {
         for at in memmem::find_iter(&window, fixed) {
             let rest = window.get(at + FIXED..).unwrap_or_default();
             let text = rest.split(|b| *b == b'\n').next().unwrap_or_default();
-            // A mark at the end of the window has its version in the next one.
+            // If a mark is at the end of the window, its version is in the next window.
             let text = std::str::from_utf8(text).ok().filter(|_| text.len() < rest.len());
             if let Some(version) = text.filter(|text| versions::Version::parse(text).is_ok()) {
                 return Ok(Some(version.to_owned()));

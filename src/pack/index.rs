@@ -74,7 +74,7 @@ impl Blob {
     pub fn is_content_of(&self, path: &Path) -> Result<bool, PackError> {
         let failed = read_error(path);
         let file = File::open(path).map_err(failed)?;
-        // A different size saves reading the file.
+        // If the size differs, the file need not be read.
         if file.metadata().map_err(failed)?.len() != self.size {
             return Ok(false);
         }
@@ -177,7 +177,7 @@ impl Index {
             if !sum(&blob.sha256) || !sum(&blob.stored) {
                 return Some(format!("a checksum of its content number {at} is not valid"));
             }
-            // Blobs without gaps and overlaps leave no byte of the file without a checksum.
+            // Contents without gaps and overlaps ensure that every byte of the file has a checksum.
             if blob.offset != end {
                 return Some(format!("its content number {at} is not where it must be"));
             }
@@ -189,7 +189,7 @@ impl Index {
         if end != index_offset {
             return Some("its contents do not reach to its index".to_owned());
         }
-        // An earlier release must see by the format that it cannot read these contents.
+        // The format number makes an earlier release refuse these contents, which it cannot read.
         let more = !self.modules.is_empty() || !self.configurations.is_empty() || self.cli_config.is_some();
         if more && self.format == FORMAT {
             return Some("its format is not that of its contents".to_owned());
@@ -226,8 +226,8 @@ impl Index {
         }
         let links = links.iter().map(|link| link.path.as_str());
         let mut paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).chain(links).collect();
-        // With a slash before all other bytes, a path comes right before those below it. Every command checks the index, and
-        // writers sort the paths, so that this sort has little to do.
+        // The slash sorts before all other bytes, so a path comes right before the paths below it. Every command checks the
+        // index, and writers sort the paths, so this sort has little to do.
         let byte = |byte: u8| if byte == b'/' { 0 } else { byte };
         paths.sort_by(|a, b| a.bytes().map(byte).cmp(b.bytes().map(byte)));
         paths.windows(2).find_map(|pair| {

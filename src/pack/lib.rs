@@ -10,7 +10,7 @@
 //! trailer      64 bytes: where the index is, and its checksum ([`format`])
 //! ```
 //!
-//! [`Pack`] reads a pack, [`write`](write::write) makes one of its [`contents`], which may be those of a [`directory`], and
+//! [`Pack`] reads a pack, [`write`](write::write) makes one from [`contents`], such as those of a [`directory`], and
 //! [`difference`] carries only the parts that another pack does not have. Equal contents give equal bytes: a pack has no times
 //! and no owners, and everything in it is ordered.
 //!

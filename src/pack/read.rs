@@ -89,7 +89,8 @@ impl Pack {
             None => None,
         };
         let Some(trailer) = trailer else {
-            // If a pack was cut off, its executable is left, and more bytes than the executable's header says.
+            // A pack that was cut off consists of its executable, and of more bytes than the executable's
+            // header describes.
             let own = elf::sealed_length(&mut file).map_err(failed)?;
             return match own.filter(|own| looks_packed(&file, *own, length)) {
                 Some(_) => Err(wrong("its end is missing".to_owned())),
@@ -116,7 +117,7 @@ impl Pack {
             check(path, signature.as_ref().map(|signature| &signature.key), trusted)
                 .map_err(|error| conditions.trust.explain(error))?;
         }
-        // Read on its own, since an index of a later format may have other fields.
+        // The format is parsed separately, because an index of a later format may have other fields.
         let format = serde_json::from_slice::<FormatOnly>(&index).map_or(FORMAT, |only| only.format);
         if !(FORMAT..=FORMAT_WITH_MODULES).contains(&format) {
             return Err(PackError::Format {
@@ -185,7 +186,8 @@ impl Pack {
         let broken = |_: io::Error| CopyError::Pack(self.broken(blob));
         let section = self.section(blob.offset, blob.length);
         let decoder = zstd::stream::read::Decoder::new(section).map_err(read)?;
-        // One byte more than the content has: a frame that expands without end is noticed, and not unpacked.
+        // One byte more than the content is read, so that a frame that expands without end is noticed, but not
+        // unpacked.
         let mut decoder = decoder.take(blob.size.saturating_add(1));
         let (mut sum, mut size) = (Sha256::new(), 0u64);
         let mut buffer = vec![0; 1 << 17];
@@ -199,7 +201,7 @@ impl Pack {
             to.write_all(part).map_err(CopyError::Write)?;
         }
         let section = decoder.into_inner().finish();
-        // A blob is one frame. Bytes behind it would belong to no file.
+        // A blob is a single frame. Bytes after it would belong to no file.
         if size != blob.size || HEXLOWER.encode(&sum.finalize()) != blob.sha256 || !section.buffer().is_empty() {
             return Err(CopyError::Pack(self.broken(blob)));
         }
@@ -232,7 +234,7 @@ impl Pack {
         "a file that nothing in it has".to_owned()
     }
 
-    /// Writes files below a directory that exists. A file that is there already is an error.
+    /// Writes files below a directory that exists. A file that exists already is an error.
     ///
     /// # Errors
     /// A file is damaged, or cannot be read or written.
@@ -245,12 +247,12 @@ impl Pack {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(failed)?;
             }
-            // The file mode creation mask of the process applies, as for any other file.
+            // The umask of the process applies, as for any other file.
             let mode = if file.executable { 0o777 } else { 0o666 };
             let mut options = OpenOptions::new();
             let mut out = options
                 .write(true)
-                // Never opened through a link in the directory.
+                // `create_new` never opens a file through a link in the directory.
                 .create_new(true)
                 .mode(mode)
                 .open(&path)
@@ -265,7 +267,7 @@ impl Pack {
     /// # Errors
     /// A file is damaged, or cannot be read or written.
     pub fn unpack_tree(&self, files: &[PackedFile], links: &[PackedLink], dir: &Path) -> Result<(), PackError> {
-        // Files come first, so that none is written through a link.
+        // Files are written before links, so that no file is written through a link.
         self.unpack(files, dir)?;
         for link in links {
             let path = dir.join(&link.path);
@@ -301,7 +303,8 @@ impl Pack {
         if self.sum(0, executable.size).map_err(failed)? != executable.sha256 {
             return Err(wrong("its executable has another checksum".to_owned()));
         }
-        // Both checksums of a blob: that of the frame, which differences rely on, and that of the content.
+        // Both checksums of a blob are compared: that of the frame, which differences rely on, and that of the
+        // content.
         for blob in &self.index.blobs {
             if self.sum(blob.offset, blob.length).map_err(failed)? != blob.stored {
                 return Err(self.broken(blob));
@@ -454,7 +457,7 @@ fn read_signature(file: &File, trailer: &Trailer, index: &[u8]) -> Result<Option
         return Err(SignatureError::Length);
     }
     file.read_exact_at(&mut bytes, trailer.signature_offset())?;
-    // A signature that does not fit is damage, even where no key is required.
+    // A signature that does not match is damage, even if no key is required.
     match Signature::read(&bytes).filter(|signature| signature.fits(index)) {
         Some(signature) => Ok(Some(signature)),
         None => Err(SignatureError::OtherIndex),
@@ -490,7 +493,7 @@ impl Read for Section<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         let count = match buffer.get_mut(..most).filter(|part| !part.is_empty()) {
-            // `read_at` leaves the position of the file alone, which all readers share.
+            // `read_at` does not change the position of the file, which all readers share.
             Some(part) => self.file.read_at(part, self.offset)?,
             None => 0,
         };

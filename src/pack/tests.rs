@@ -165,7 +165,7 @@ fn file_without_a_pack_is_recognized() {
     // This test is an executable that ends where its header says.
     let own = std::env::current_exe().unwrap();
     assert!(find(&own).unwrap().is_none());
-    // Behind it, a pack that was cut off.
+    // A pack that was cut off follows the executable.
     let pack = site.full("pack", None);
     let mut bytes = std::fs::read(&own).unwrap();
     let packed = std::fs::read(site.path("pack")).unwrap();
@@ -244,7 +244,7 @@ fn signatures() {
     let other = trusting("public.pem").with_key(Some(&site.path("other.pem")));
     let error = Pack::open(&site.path("signed"), &other).unwrap_err().to_string();
     assert!(error.contains("not with") && !error.contains(TRUST), "{error}");
-    // An index that is not trusted is not even parsed: its mistakes are not reported.
+    // An untrusted index is not even parsed, so its errors are not reported.
     let mut bytes = std::fs::read(site.path("unsigned")).unwrap();
     let length = bytes.len();
     let index = usize::try_from(u64::from_le_bytes(bytes[length - 64..length - 56].try_into().unwrap())).unwrap();
@@ -256,7 +256,7 @@ fn signatures() {
     assert!(error.contains("its index is not valid"), "{error}");
     let error = refused("no-index", "public.pem");
     assert!(error.contains("it is not signed"), "{error}");
-    // A signature of another index.
+    // The signature belongs to another index.
     let mut bytes = std::fs::read(site.path("signed")).unwrap();
     let at = bytes.len() - 64 - 10;
     bytes[at] ^= 1;
@@ -279,7 +279,7 @@ fn signatures() {
 fn a_difference_makes_the_new_pack() {
     let site = Site::new();
     let old = site.full("old", None);
-    // A large file is unchanged, the executable changes a little, a provider is new.
+    // A large file is unchanged, the executable changes a little, and a provider is new.
     site.write("executable", "the executable's other bytes");
     site.write("provider-1.1.0/terraform-provider-demo_v1.1.0", "new".repeat(500));
     let key = SigningKey::read(&site.path("private.pem")).unwrap();
@@ -301,7 +301,7 @@ fn a_difference_makes_the_new_pack() {
         site.write("changed", bytes);
         let mut result = Vec::new();
         let applied = difference::apply(&mut result, &site.path("made"), &old, &site.path("changed"));
-        // Some bits of a frame have no meaning, and a change there has no effect.
+        // Some bits of a frame have no effect, so changing them does no harm.
         assert!(applied.is_err() || result == made, "byte {at} of {}", whole.len());
     }
     site.write("changed", &whole[..whole.len() - 1]);
@@ -360,7 +360,7 @@ fn a_link_out_of_a_package_is_followed_to_its_program_only() {
     }
     let error = package("nowhere", "terraform-provider-demo_v1.0.0", "gone").unwrap_err();
     assert!(matches!(error, PackError::Read { .. }), "{error}");
-    // Links to directories inside each other have no end.
+    // Links to directories inside each other would be followed for ever.
     package("endless", "a", "endless").unwrap_err();
     let error = package("endless", "b", "endless").unwrap_err().to_string();
     assert!(
@@ -424,7 +424,7 @@ fn modules_and_configurations_are_unpacked_the_same_with_their_links() {
         (index.configurations[0].name.as_str(), &index.configurations[0].files),
         ("site", &module.files)
     );
-    // Contents of another pack are taken over byte for byte.
+    // Contents of another pack are copied byte for byte.
     let again = site.pack("again", Contents::from_pack(&pack), None);
     assert_eq!(again.identity(), pack.identity());
     // Packs of providers alone can be read by earlier releases.
@@ -545,7 +545,7 @@ fn an_index_of_any_size_is_refused_before_it_is_read() {
     trailer[8..16].copy_from_slice(&length.to_le_bytes());
     site.write("large", bytes);
     let file = std::fs::File::options().write(true).open(site.path("large")).unwrap();
-    // A hole is read as zeros. If it were read, the error would be about its checksum.
+    // A hole in the file reads as zeros. If it were read, the error would be about its checksum.
     file.set_len(offset + length + 64).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &trailer, offset + length).unwrap();
     let error = open(&site.path("large")).unwrap_err().to_string();

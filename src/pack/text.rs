@@ -17,7 +17,7 @@ impl Text for Provider {
     fn from_text(text: &str) -> Option<Provider> {
         Provider::parse(text)
             .ok()
-            // Only the full form is valid, so that an address has one spelling in an index.
+            // Only the full form is valid, so that each address has a single spelling in an index.
             .filter(|provider| provider.to_string() == text)
     }
 }

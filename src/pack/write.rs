@@ -64,7 +64,7 @@ impl<W: Write> Packing<'_, W> {
     /// Writes the executable and the blobs of the contents.
     fn contents(&mut self, executable: &Executable, contents: Contents<'_>) -> Result<Index, PackError> {
         let executable = self.executable(executable)?;
-        // Maps drop duplicates and give the order that the index must have.
+        // The maps remove duplicates, and have the order that the index must have.
         let mut providers = BTreeMap::new();
         for provider in contents.providers {
             let key = (
@@ -82,7 +82,7 @@ impl<W: Write> Packing<'_, W> {
             .collect();
         let more = !modules.is_empty() || !configurations.is_empty() || contents.cli_config.is_some();
         let mut index = Index {
-            // Packs of providers alone keep the format that earlier releases read.
+            // Packs that contain only providers keep the format that earlier releases read.
             format: if more { FORMAT_WITH_MODULES } else { FORMAT },
             executable,
             blobs: Vec::new(),
@@ -135,7 +135,8 @@ impl<W: Write> Packing<'_, W> {
         for part in [&text[..], &signature, &trailer] {
             self.out.write_all(part).map_err(write_error(path))?;
         }
-        // Readers would refuse such an index. Names of files, for example, come from directories.
+        // Readers would refuse an invalid index, for example because of names of files that come from
+        // directories.
         match index.problem(offset) {
             Some(problem) => Err(PackError::NotPackable {
                 path: path.to_owned(),
@@ -175,7 +176,7 @@ impl<W: Write> Packing<'_, W> {
     }
 
     fn files(&mut self, mut entries: Vec<Entry<'_>>) -> Result<Vec<PackedFile>, PackError> {
-        // Sorted, so that equal contents make equal packs.
+        // The entries are sorted, so that equal contents make equal packs.
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let mut out = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -194,7 +195,8 @@ impl<W: Write> Packing<'_, W> {
             Source::File(path) => {
                 let failed = read_error(path);
                 let file = File::open(path).map_err(failed)?;
-                // Read twice, for the checksum and for the compression: a file that is stored already is not compressed again.
+                // The file is read twice, for the checksum and for the compression: if the same content is stored
+                // already, it is not compressed again.
                 let (sha256, size) = digest(file).map_err(failed)?;
                 if let Some(known) = self.known.get(&sha256) {
                     return Ok(*known);
@@ -215,7 +217,7 @@ impl<W: Write> Packing<'_, W> {
                     &mut self.out,
                     self.path,
                 )?;
-                // Damage of the other pack must not receive a valid checksum in this one.
+                // A damaged blob of the other pack must not get a valid checksum in this one.
                 if self.out.end() != blob.stored {
                     return Err(damaged(pack.path())("a content has another checksum".to_owned()));
                 }
@@ -257,7 +259,7 @@ impl<W: Write> Packing<'_, W> {
             left = left.saturating_sub(part.len() as u64);
             encoder.write_all(part).map_err(failed)?;
         }
-        // The file may be written to between the two readings.
+        // The file may have been written to between the two readings.
         if left != 0 || HEXLOWER.encode(&sum.finalize()) != sha256 {
             return Err(PackError::NotPackable {
                 path: path.to_owned(),

@@ -147,7 +147,8 @@ impl Catalog {
     /// does.
     #[must_use]
     pub fn is_built_in(&self, provider: &Address, constraints: &Constraints) -> bool {
-        // An empty lock file: the question is which versions could be used, not which one was selected.
+        // An empty lock file is used, because the question is which versions could be used, not which one was
+        // selected.
         let nothing = LockFile::default();
         let chooser = Chooser::new(&self.settings, &self.reattached, &nothing);
         provider.is_builtin() || chooser.builtin_for(provider, constraints, false).is_some()
@@ -205,12 +206,13 @@ impl Catalog {
     /// Finds the newest executable in a plugin directory that serves a provisioner. Executables that come with the configuration
     /// count only if `may_run` accepts them.
     fn external_provisioner(&self, name: &str, may_run: impl Fn(&Flat) -> bool) -> Option<Flat> {
-        // Users put links to this executable into plugin directories for other tools. These links are the built-in provisioner.
+        // Users put links to this executable into plugin directories for other tools. Such a link is the built-in
+        // provisioner.
         let own = self.settings.builtins.executable.canonicalize().ok();
         let dirs = discovery::search_dirs(&self.settings);
         let all = dirs.iter().flat_map(|dir| dir.in_flat("provisioner", own.as_deref()));
         let mut best: Option<Flat> = None;
-        // Of equal versions the first directory wins, as for providers.
+        // If versions are equal, the first directory wins, as for providers.
         for flat in all.filter(|flat| flat.name == name && (!flat.of_configuration || may_run(flat))) {
             if best.as_ref().is_none_or(|best| flat.version > best.version) {
                 best = Some(flat);
@@ -252,14 +254,15 @@ impl Catalog {
                 found.insert(name.to_owned(), hash);
             }
         }
-        // Nothing to record, so the data directory is not created.
+        // There is nothing to record, so the data directory is not created.
         if found == recorded_provisioners(&self.settings) {
             return Ok(());
         }
         let path = self.settings.data_dir.join(PROVISIONERS);
         let text = serde_json::json!(found).to_string();
         std::fs::create_dir_all(&self.settings.data_dir)
-            // Replaced by a rename, so that a crash leaves the old record and not half of the new one.
+            // The record is replaced by a rename, so that a crash leaves the old record, and not half of the
+            // new one.
             .and_then(|()| files::replace(&path, text.as_bytes(), files::Policy::SHARED))
             .map_err(|error| failed(&path, error))
     }
@@ -313,7 +316,7 @@ impl Catalog {
             true => "None is built in.".to_owned(),
             false => format!("Built in are: {}.", builtin.join(", ")),
         };
-        // In the order of the search, as in the message about a provider.
+        // The list is in search order, as in the message about a provider.
         let mut seen: BTreeSet<&Path> = BTreeSet::new();
         let searched: Vec<&Path> = dirs
             .iter()
@@ -348,11 +351,11 @@ impl Catalog {
     }
 
     /// Returns the `h1:` checksum of the package of a selected provider, the key under which its schemas are cached. None for
-    /// what may change while it is in use: a provider under development, or one that the user started. None for built-in
-    /// providers, too.
+    /// providers that may change while they are in use (under development, or started by the user), and for built-in ones.
     pub async fn checksum(&self, selection: &Selection) -> Option<String> {
         match selection {
-            // Most were read to be verified. Reading one takes less time than starting it and asking for its schemas.
+            // Most packages were read to be verified. Reading one takes less time than starting it and requesting its
+            // schemas.
             Selection::External(found) | Selection::Installed(found) => self.hash(found).await.ok(),
             Selection::Packed(packed) => Some(packed.hash()),
             Selection::Builtin { .. } | Selection::DevOverride(_) | Selection::Reattached => None,
@@ -365,7 +368,7 @@ impl Catalog {
             return Ok(hash.clone());
         }
         let package = found.package.clone();
-        // Packages can have hundreds of megabytes.
+        // Packages can have hundreds of megabytes, so the checksum is computed in a thread for blocking work.
         let hash = tokio::task::spawn_blocking(move || package.hash()).await;
         let hash = hash.unwrap_or_else(|error| Err(std::io::Error::other(error)))?;
         let path = found.package.path().to_owned();

@@ -153,12 +153,13 @@ impl CliConfig {
                 ));
             }
         } else {
-            // As in Terraform: a file that the environment names replaces all others.
+            // As in Terraform, a file that the environment names replaces all others.
             let places = environment.cli_configuration();
             let main = places.as_ref().map(|(main, _)| main.clone());
             let mut files: Vec<PathBuf> = main.into_iter().filter(|path| path.exists()).collect();
             files.extend(places.iter().flat_map(|(_, dir)| extra_files(dir)));
-            // Credentials that `login` has stored do not configure the machine, so they do not hide the configuration of a pack.
+            // Credentials that `login` has stored are no configuration of the machine, so they do not hide that of a
+            // pack.
             let tokens_only = files.iter().all(|path| path.ends_with("credentials.tfrc.json"));
             if let Some(pack) = carried.pack().filter(|_| tokens_only) {
                 loader.pack(pack);
@@ -171,7 +172,7 @@ impl CliConfig {
             let dir = loader.existing_cache(dir.into());
             loader.config.plugin_cache_dir = dir;
         }
-        // Tokens that cannot be sent are ignored by requests, and the 401 of a registry would not say why.
+        // Requests ignore tokens that cannot be sent, and the registry's status 401 would not explain that.
         for name in net::credentials::unsendable(environment) {
             loader.place = format!("{OF_VARIABLE}{name}");
             loader.report(SettingError::Token(name.trim_start_matches("TF_TOKEN_").to_owned()));
@@ -220,7 +221,7 @@ fn extra_files(dir: &Path) -> Vec<PathBuf> {
         (name.ends_with(".tfrc") || name.ends_with(".tfrc.json")) && path.is_file()
     };
     let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).filter(wanted).collect();
-    // Directories list their entries in any order, and the first plugin_cache_dir wins.
+    // The order of directory entries is random, and the first plugin_cache_dir wins.
     paths.sort();
     paths
 }
@@ -315,7 +316,7 @@ impl Loader<'_> {
             "plugin_cache_dir" => {
                 let dir = self.path(&text(&item.value, &name)?)?;
                 let dir = self.existing_cache(dir);
-                // The first file wins, as in Terraform.
+                // The setting of the first file is used, as in Terraform.
                 self.config.plugin_cache_dir = self.config.plugin_cache_dir.take().or(dir);
             }
             "plugin_cache_may_break_dependency_lock_file" => {
@@ -378,11 +379,12 @@ impl Loader<'_> {
                 }
                 self.config.provider_installation = Some(methods);
             }
-            // Settings of HashiCorp's Checkpoint service, to which nothing is sent here. Their type is still checked.
+            // These settings of HashiCorp's Checkpoint service have no effect, because nothing is sent to it. Their
+            // type is checked nevertheless.
             "disable_checkpoint" | "disable_checkpoint_signature" => {
                 boolean(&item.value, &name)?;
             }
-            // Settings of early versions of Terraform, which it ignores, too.
+            // Terraform ignores these settings of its early versions, too.
             "providers" | "provisioners" => {}
             // Settings of newer versions must not keep this version from running.
             other => tracing::warn!(setting = other, "unknown setting in the CLI configuration"),
@@ -439,7 +441,8 @@ impl Loader<'_> {
             }
             "network_mirror" => {
                 let url = url.ok_or(SettingError::Missing("network_mirror", "url"))?;
-                // As in Terraform: credentials are sent to the mirror, and its documents have the only checksums.
+                // As in Terraform, HTTPS is required: credentials are sent to the mirror, and the only checksums
+                // are in its documents.
                 if !url.starts_with("https://") {
                     return Err(SettingError::NotHttps(url));
                 }

@@ -1,7 +1,7 @@
 //! Packages for other platforms: the work of `providers lock` and `providers mirror`.
 //!
-//! Both commands use the registries of the providers, whatever the CLI configuration says about installation, or the one mirror
-//! that the user names. Packages are fetched concurrently, and reported in a fixed order.
+//! Both commands use the registries of the providers, whatever installation methods the CLI configuration has, or the one
+//! mirror that the user names. Packages are fetched concurrently, and reported in a fixed order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -92,11 +92,11 @@ struct Got {
 }
 
 impl Got {
-    /// Returns the checksums to record, given those (`before`) that the lock file has for the same version.
+    /// Returns the checksums to record; `before` are those that the lock file has for the same version.
     fn recorded(self, before: Option<&BTreeSet<String>>) -> Result<(Authentication, BTreeSet<String>), PackageError> {
         let archive = |h: &String| h.starts_with("zh:");
-        // Archive checksums are only recorded if a registry signs the list for all platforms, and then the lock file has that
-        // list, too. A package outside of it is another one.
+        // Archive checksums are only recorded if a registry signs the list for all platforms, and then the lock file contains
+        // the whole list. An archive that is not in it is another package.
         let signed = matches!(self.authentication, Authentication::Signed(_));
         let before = before.filter(|before| before.iter().any(archive) && self.hashes.iter().any(archive));
         if before.is_some_and(|before| before.is_disjoint(&self.hashes)) {
@@ -120,7 +120,8 @@ impl Request<'_> {
                 is_unreachable: false,
             });
         }
-        // The cache has older versions from earlier installations, which are no reason to choose one of them.
+        // The cache contains older versions from earlier installations, and none of them should be chosen for
+        // that.
         let mirrored = match &self.source {
             PackageSource::Packed(base) => self
                 .platforms
@@ -193,7 +194,7 @@ impl Request<'_> {
         let metadata = metadata.map_err(|why| PackageError::NotFetched(why.text()))?;
         let limits = Limits::from_variables(self.client.settings().environment.all())?;
         let temporary = match keep.and_then(Path::parent) {
-            // Beside the target, so that the archive can be moved there by a rename.
+            // Created beside the target, so that the archive can be moved there by a rename.
             Some(dir) => {
                 fs::create_dir_all(dir).and_then(|()| tempfile::Builder::new().prefix(".staging-").tempdir_in(dir))
             }
@@ -212,7 +213,7 @@ impl Request<'_> {
             hashes.insert(own);
             hashes.insert(format!("zh:{sum}"));
             if let Some(keep) = keep {
-                // An archive in a mirror on this machine is not ours to move.
+                // An archive in a mirror on this machine must not be moved away.
                 let ours = path.starts_with(temporary.path());
                 let put = if ours {
                     system::rename(&path, &keep)
@@ -288,7 +289,8 @@ impl Request<'_> {
             .map(|((provider, version, platform), progress)| self.get(provider, version, platform, None, progress));
         let mut gets = futures::stream::iter(gets).buffered(AT_ONCE);
         let mut found: BTreeMap<&Provider, Vec<(&Platform, BTreeSet<String>)>> = BTreeMap::new();
-        // Fetched concurrently, but reported one after another: the output does not depend on the network.
+        // Fetched concurrently but reported one after the other, so that the output does not depend on the
+        // network.
         for (provider, version, platform) in &jobs {
             emit(Step::Fetching(provider, version, platform));
             let got = watching(gets.next(), || emit(Step::Downloading(Overall::sum(&progress)))).await;
@@ -303,7 +305,8 @@ impl Request<'_> {
             }
         }
         drop(gets);
-        // A lock file with only some of the platforms would fail on the others later, so nothing is written.
+        // A lock file with only some of the platforms would fail on the others later, so nothing is written
+        // after an error.
         if errors.has_errors() {
             return Err(errors);
         }
@@ -382,7 +385,7 @@ impl Request<'_> {
                 }
             }
             drop(gets);
-            // A document that lists an archive that failed would make every client of the mirror fail.
+            // A document that lists a failed archive would make every client of the mirror fail.
             if complete {
                 let (base, provider) = (to.to_owned(), provider.clone());
                 let limits = Limits::from_variables(self.client.settings().environment.all());
@@ -480,7 +483,8 @@ pub(crate) fn documents(
         Err(e) => return Err(read_error(&index)(e)),
     };
     all.versions.entry(version.to_string()).or_default();
-    // The index last: a client that reads it in between must not find a version without a document.
+    // The index is written last, so that a client that reads it in between does not find a version without a
+    // document.
     write(&dir.join(format!("{version}.json")), &archives).map_err(failed)?;
     write(&index, &all).map_err(failed)
 }

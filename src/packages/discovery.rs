@@ -109,7 +109,7 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
     if !settings.plugin_dirs.is_empty() {
         let named = settings.plugin_dirs.iter().cloned();
         let named = named.map(|path| SearchDir::new(path, Layout::Both));
-        // The file in the data directory that names these directories may have come with the configuration.
+        // The file in the data directory that lists these directories may have come with the configuration.
         return match settings.plugin_dirs_remembered {
             true => named.map(SearchDir::of_configuration).collect(),
             false => named.collect(),
@@ -132,7 +132,7 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
     let work = &settings.working_dir;
     let environment = &settings.environment;
     let mut dirs = vec![flat(work.clone()).of_configuration()];
-    // The order is that of Terraform, which searches the directory of its executable, too.
+    // The order is Terraform's, which searches the directory of its executable, too.
     dirs.extend(settings.builtins.executable.parent().map(|dir| flat(dir.to_owned())));
     let local = work.join("terraform.d/plugins");
     dirs.push(flat(local.join(&platform)).of_configuration());
@@ -243,7 +243,8 @@ pub fn platforms_below(base: &Path, provider: &Provider) -> BTreeMap<Version, BT
 #[must_use]
 pub fn providers_below(base: &Path) -> Vec<Provider> {
     let mut out = Vec::new();
-    // Other directories lie beside mirrors, such as those of platforms in flat layout. Only hosts have a dot or a port.
+    // Beside mirrors there are other directories, such as those of platforms in flat layout. Only the names of hosts
+    // have a dot or a port.
     for host in entries(base).into_iter().filter(|host| host.contains(['.', ':'])) {
         for namespace in entries(&base.join(&host)) {
             for ty in entries(&base.join(&host).join(&namespace)) {
@@ -271,7 +272,7 @@ pub fn versions_below(base: &Path, provider: &Provider, platform: &Platform) -> 
                 package: Package::Directory(dir),
                 of_configuration: false,
             }),
-            // A directory that lost its executable looks installed to the user, so it is reported.
+            // A package without its executable looks installed to the user, so it is reported.
             None if dir.is_dir() => tracing::warn!(dir = %dir.display(), "package ignored: it has no executable"),
             None => {}
         }
@@ -297,7 +298,7 @@ pub(crate) fn entries(dir: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
     };
-    // Sorted, because the order of the file system would make selections differ between machines.
+    // The names are sorted, because otherwise selections would depend on the order of the file system.
     let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
     names.sort();
     names
@@ -310,7 +311,7 @@ fn flat_name(rest: &str) -> Option<(String, Version)> {
     let (name, version) = match rest.split_once("_v") {
         None => (rest, Version::new(0, 0, 0)),
         Some((name, version)) => {
-            // `_x5` is the plugin protocol in names that old releases used.
+            // In names of old releases, `_x5` is the version of the plugin protocol.
             let version = version.split_once("_x").map_or(version, |(version, _)| version);
             (name, Version::parse(version).ok()?)
         }

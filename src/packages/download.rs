@@ -74,7 +74,7 @@ impl<'p> Overall<'p> {
                 one.received.load(Ordering::Relaxed),
                 one.expected.load(Ordering::Relaxed),
             );
-            // Waiting and finished downloads would make the total jump when others begin.
+            // If waiting and finished downloads were counted, the total would jump when others begin.
             if received == 0 || received == expected {
                 continue;
             }
@@ -97,7 +97,7 @@ pub(crate) async fn watching<T>(work: impl Future<Output = T>, mut tick: impl Fn
     let mut clock = tokio::time::interval(TICK);
     loop {
         tokio::select! {
-            // A result that is ready comes before another progress report.
+            // A finished download is handled before another progress report.
             biased;
             done = &mut work => return done,
             _ = clock.tick() => tick(),
@@ -156,7 +156,7 @@ pub(crate) async fn download(
             request = request.header("range", format!("bytes={received}-"));
         }
         let mut response = request.send().await?;
-        // A server may ignore the range, or answer with another one: only the exact continuation is appended.
+        // A server may ignore the range or answer with another one, so only the exact continuation is appended.
         let goes_on = received > 0
             && response.status().as_u16() == 206
             && response
@@ -164,7 +164,8 @@ pub(crate) async fn download(
                 .is_some_and(|range| range.starts_with(&format!("bytes {received}-")));
         if received > 0 && !goes_on {
             if response.status().as_u16() == 416 || response.status().as_u16() == 206 {
-                // 416 or another range: the file on the server has changed, so the download starts again.
+                // With status 416 or another range, the file on the server has changed, so the download starts
+                // again.
                 response = whole().send().await?;
             }
             received = 0;
@@ -172,8 +173,8 @@ pub(crate) async fn download(
         }
         let response = response.success()?;
         let size = response.announced_size().unwrap_or(0);
-        // Checked before the body is read, so that a huge file is refused at once. Servers may announce no size; `pour` counts
-        // anyway.
+        // The size is checked before the body is read, so that a huge file is refused at once. Servers may announce no
+        // size; `pour` counts anyway.
         if received.saturating_add(size) > limits.download {
             return Err(PackageError::TooLarge {
                 address: shown(url),
@@ -185,7 +186,7 @@ pub(crate) async fn download(
             .store(if size == 0 { 0 } else { received + size }, Ordering::Relaxed);
         let broken;
         (sink, broken) = pour(response, sink, &mut received, limits.download, progress).await?;
-        // The size is known now. It also marks the download as finished in the totals.
+        // The size is known now. Setting it also marks the download as finished in the totals.
         let Some(error) = broken else {
             progress.expected.store(received, Ordering::Relaxed);
             return Ok(HEXLOWER.encode(&sink.hash.finalize()));
@@ -202,7 +203,7 @@ pub(crate) async fn download(
         tries += 1;
         let retry = Retry {
             why: error,
-            // 400 ms, doubled each time up to 3.2 s.
+            // The pause is 400 ms at first, and doubles each time up to 3.2 s.
             pause: Duration::from_millis(200 << tries),
             attempt: tries,
             of: RETRIES,

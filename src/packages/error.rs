@@ -57,7 +57,7 @@ pub(crate) enum PackageError {
          that was chosen"
     )]
     NotLocked(Location),
-    /// No archive checksum of the package is in the lock file, which has some for this version.
+    /// The lock file has checksums of archives for this version, but none of this package.
     #[error(
         "the lock file has checksums of this version's archives, and none of them is that of this package: it is not what was \
          locked"
@@ -73,7 +73,7 @@ pub(crate) enum PackageError {
     /// An index of a mirror is not JSON of the expected form.
     #[error("{} is invalid: {}", path.display(), files::json_reason(source))]
     Index { path: PathBuf, source: serde_json::Error },
-    /// No source has the package. The text says what each has instead.
+    /// No source has the package. The text lists what each source has instead.
     #[error("{0}")]
     NotFetched(String),
     /// The task of the work panicked or was canceled.

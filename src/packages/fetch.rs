@@ -108,19 +108,21 @@ pub(crate) async fn fetch(
             metadata.known,
         ));
     };
-    // Creating it would hide a mistyped path, and fill another directory than the user meant.
+    // If the directory were created, a mistyped path would stay unnoticed, and another directory would be
+    // filled.
     if !cache.is_dir() {
         return Err(PackageError::NoCache(cache.clone()).into());
     }
     let cache = std::path::absolute(cache).map_err(read_error(cache))?;
     let cached = package_dir(&cache, wanted);
-    // Terraform's rule: the cache is used only for what the lock file knows, so that lock files do not depend on caches.
+    // As in Terraform, the cache is used only for packages with checksums in the lock file, so that lock files do not
+    // depend on caches.
     let good = |hash: &String| wanted.locked.contains(hash) || settings.config.plugin_cache_may_break_lock_file;
     let mut known = BTreeSet::new();
     let mut how = Provenance::Cached;
     let mut hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
     if hash.is_none() {
-        // Of several processes that need the package, one downloads it while the others wait here; then the cache has it.
+        // If several processes need the package, one downloads it while the others wait here; then it is in the cache.
         let _turn = turn(&cached).await;
         hash = hash_of(cached.clone(), &wanted.provider).await.filter(good);
         if hash.is_none() {
@@ -187,7 +189,8 @@ async fn get(
 ) -> Result<(String, PackageMetadata), FetchError> {
     let metadata = metadata(client, wanted, &Platform::current()).await?;
     fs::create_dir_all(beside).map_err(write_error(beside))?;
-    // On the file system of the target, so that the package can be renamed into place.
+    // The temporary directory is created on the file system of the target, so that the package can be renamed
+    // into place.
     let staging = tempfile::Builder::new()
         .prefix(".staging-")
         .tempdir_in(beside)
@@ -214,7 +217,7 @@ pub(crate) fn unpack(
     limits: &Limits,
 ) -> Result<String, PackageError> {
     verify_package(metadata, path, sum, limits)?;
-    // Archives from systems without Unix modes would give files that cannot be executed.
+    // Archives from systems without Unix modes would otherwise be unpacked to files that cannot be executed.
     let entries = Entries::Files {
         executable: "terraform-provider-",
     };
@@ -223,7 +226,8 @@ pub(crate) fn unpack(
         return Err(PackageError::NoExecutable(wanted.provider.ty.to_string()));
     }
     let hash = hash::directory(to).map_err(PackageError::Hash)?;
-    // Lock files made from a registry's signed list have `zh:` only for other platforms, so either kind will do.
+    // If the lock file was made on another platform, it may contain only the `zh:` checksum of this package,
+    // from the registry's signed list, so either kind is accepted.
     if !wanted.locked.is_empty() && !wanted.locked.contains(&hash) && !wanted.locked.contains(&format!("zh:{sum}")) {
         return Err(PackageError::NotLocked(metadata.location.clone()));
     }
@@ -244,7 +248,8 @@ pub(crate) async fn metadata(
         {
             Ok(metadata) => return Ok(metadata),
             Err(SourceError::Missing(why)) => missing.push(why),
-            // A source that fails ends the search: the next one might have another package of that version.
+            // A failed source ends the search, because the next source might have another package of that
+            // version.
             Err(refusal) => return Err(FetchError::Source(refusal)),
         }
     }
@@ -293,13 +298,13 @@ pub(crate) fn verify_package(
     sum: &str,
     limits: &Limits,
 ) -> Result<(), PackageError> {
-    // Checksums of unknown schemes cannot be compared. If there are only such ones, the package is refused below.
+    // Checksums of unknown schemes cannot be compared. If there are no others, the package is refused below.
     let usable = |hash: &&String| hash.starts_with("zh:") || hash.starts_with("h1:");
     let expected: Vec<&String> = metadata.hashes.iter().filter(usable).collect();
     if metadata.hashes.is_empty() || expected.iter().any(|hash| **hash == format!("zh:{sum}")) {
         return Ok(());
     }
-    // `h1:` needs every file of the archive to be inflated, so the cheap comparison comes first.
+    // `h1:` checksums require all files of the archive to be unpacked, so the fast comparison comes first.
     if expected.iter().any(|hash| hash.starts_with("h1:")) {
         let own = hash::archive(archive, limits).map_err(|source| PackageError::Archive {
             location: Box::new(metadata.location.clone()),
@@ -322,7 +327,7 @@ fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<(
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)?;
     }
-    // Another process can put a package there between the two renames, hence the loop.
+    // Another process may put a package there between the two renames, so they are tried again.
     let mut tries = 0;
     loop {
         let error = match system::rename(package, to) {
@@ -337,7 +342,7 @@ fn settle(package: &Path, to: &Path, staging: &Path, hash: &str) -> io::Result<(
         if meta.is_ok_and(|m| m.is_dir()) && hash::directory(to).is_ok_and(|there| there == hash) {
             return Ok(());
         }
-        // Moved away by one rename: a removal would leave half a package in between.
+        // The old package is moved away by one rename; removing it would leave half a package in between.
         match system::rename(to, &staging.join(format!("old-{tries}"))) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
             _ => {}

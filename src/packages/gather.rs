@@ -57,8 +57,8 @@ impl Catalog {
         request: &Request<'_>,
         emit: &mut dyn FnMut(Step<'_>),
     ) -> Result<Vec<UnpackedPackage>, Diagnostics> {
-        // The lock file of the request is applied in `version`: a chooser bound to it would hide the other packages on this
-        // machine.
+        // An empty lock file is used here, and the one of the request in `version`: a chooser with a lock file would hide
+        // the other packages on this machine.
         let nothing = LockFile::default();
         let gathering = Gathering {
             request,
@@ -93,7 +93,7 @@ impl Catalog {
             .map(|((provider, version, platform), progress)| gathering.package(provider, version, platform, progress));
         let mut packages = futures::stream::iter(packages).buffered(AT_ONCE);
         let mut out = Vec::new();
-        // Reported in the order of the request, not of completion.
+        // The packages are reported in the order of the request, not in the order of completion.
         for (provider, version, platform) in &jobs {
             emit(Step::Fetching(provider, version, platform));
             let package = watching(packages.next(), || emit(Step::Downloading(Overall::sum(&progress)))).await;
@@ -202,7 +202,8 @@ impl Gathering<'_> {
         let staging = tempfile::Builder::new()
             .prefix("package-")
             .tempdir_in(self.request.staging);
-        // Kept after this function: its files are read later, and the owner of the staging directory removes them.
+        // The directory stays after this function: its files are read later, and the owner of the staging
+        // directory removes them.
         let staging = staging.map_err(PackageError::Temporary)?.keep();
         let limits = Limits::from_variables(client.settings().environment.all())?;
         let archive = fetch::archive(client, &metadata, &staging, progress).await?;
@@ -227,7 +228,7 @@ impl Gathering<'_> {
     ) -> Result<Option<(PathBuf, String)>, PackageError> {
         let (chooser, settings) = (&self.chooser, self.chooser.settings);
         let mut found = Vec::new();
-        // `candidates` are for the current platform: names in flat layout have none.
+        // `candidates` are for the current platform, because names in flat layout contain none.
         if *platform == chooser.platform {
             found.extend(chooser.candidates(provider));
         }
@@ -250,7 +251,7 @@ impl Gathering<'_> {
             if locked.is_none_or(|locked| locked.hashes.is_empty() || locked.hashes.contains(&hash)) {
                 return Ok(Some((path, hash)));
             }
-            // Another directory may have the right one, and the sources have it in any case.
+            // Another directory may contain the right package, and otherwise the sources do.
             tracing::debug!(path = %path.display(), "not the package that is locked");
         }
         Ok(None)

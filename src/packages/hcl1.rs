@@ -83,7 +83,7 @@ fn node(json: serde_json::Value) -> Node {
                 .map(|(key, value)| Item {
                     keys: vec![key],
                     value: node(value),
-                    // The JSON parser keeps no positions.
+                    // The JSON parser does not record positions.
                     line: 0,
                 })
                 .collect(),

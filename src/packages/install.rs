@@ -33,7 +33,7 @@ const AT_ONCE: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstallOptions<'a> {
-    /// Chooses the newest versions, whatever the lock file says.
+    /// Chooses the newest versions, and ignores those in the lock file.
     pub upgrade: bool,
     /// Fails instead of changing the lock file.
     pub read_only_lock: bool,
@@ -46,7 +46,7 @@ pub struct InstallOptions<'a> {
 }
 
 impl InstallOptions<'_> {
-    /// Returns true if the newest version of a provider is chosen, whatever the lock file says.
+    /// Returns true if the newest version of a provider is chosen, and that in the lock file ignored.
     fn upgrades(&self, provider: &Provider) -> bool {
         self.upgrade && self.keep != Some(provider)
     }
@@ -151,7 +151,7 @@ impl Catalog {
         warnings.extend(unmanaged(self.reattached()));
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
         chooser.origins = options.origins;
-        // Plugins of the configuration are allowed here, because the installation records them.
+        // Plugins in the configuration's directories are accepted here, because the installation records them.
         chooser.installing = true;
         let mut work = Work {
             catalog: self,
@@ -178,7 +178,7 @@ impl Catalog {
             return Err(work.errors);
         }
         let (mut new_lock, providers) = (work.lock, work.providers);
-        // Before the lock file is written: a refused selection must not be locked.
+        // The caller is asked before the lock file is written, because a refused selection must not be locked.
         agree(&providers)?;
         if options.partial {
             for (provider, locked) in &lock.providers {
@@ -195,7 +195,7 @@ impl Catalog {
         let (lock_created, lock_changed) =
             record(&new_lock, &lock, &self.settings().working_dir, options, &mut warnings)?;
         warnings.extend(incomplete(self.settings().program, &lock, &new_lock, lock_changed));
-        // Selections from before the installation may name packages that were replaced.
+        // Earlier selections may refer to packages that the installation has replaced.
         self.reset();
         Ok(Installation {
             providers,
@@ -213,7 +213,8 @@ fn incomplete(program: addrs::Program, before: &LockFile, after: &LockFile, chan
         let old = before.providers.get(provider);
         old.is_none_or(|old| old.version != locked.version || old.hashes != locked.hashes)
     };
-    // One `h1:` checksum is that of the installed package. A signed list would add `zh:` checksums for all platforms.
+    // A single `h1:` checksum is that of the installed package. A signed list would add `zh:` checksums for all
+    // platforms.
     let of_one_package =
         |locked: &Locked| locked.hashes.len() == 1 && locked.hashes.iter().all(|h| h.starts_with("h1:"));
     let names: Vec<String> = (after.providers.iter())
@@ -268,7 +269,7 @@ impl Work<'_> {
         emit: &mut dyn FnMut(Step<'_>),
     ) -> Option<Needed<'r>> {
         let settings = self.catalog.settings();
-        // Terraform's rule: the language's own providers have no versions.
+        // As in Terraform, the language's own providers have no versions.
         if provider.is_builtin() && !constraints.is_any() {
             self.errors.push(constrained_builtin(provider, chooser));
             return None;
@@ -297,9 +298,9 @@ impl Work<'_> {
                         .builtin_for(provider, constraints, !self.options.upgrades(provider))
                         .is_none() =>
             {
-                // An installed package is enough, but a source may have a newer version: one that the CLI configuration names, or
-                // an archive beside the package. For providers that the user installed, no other source is queried, not even for
-                // an upgrade.
+                // An installed package is sufficient, but a source in the CLI configuration or an archive beside the package may
+                // have a newer version. For providers that the user installed, no other source is queried, not even for an
+                // upgrade.
                 let more = from_sources(Some(found.clone()));
                 let implied = settings.config.provider_installation.is_none();
                 let registry_only = implied && more.sources.contains(&PackageSource::Direct);
@@ -339,7 +340,7 @@ impl Work<'_> {
         None
     }
 
-    /// Selects the newest version on this machine, unless a newer one is there for other platforms only.
+    /// Selects the newest version on this machine, unless a newer one exists for other platforms only.
     fn take_newest(
         &mut self,
         provider: &Provider,
@@ -449,7 +450,7 @@ impl Work<'_> {
         {
             return Err(mismatch(provider, found));
         }
-        // Checksums for other platforms stay: they are of the same version.
+        // Checksums for other platforms stay, because they are for the same version.
         let mut hashes = same.map(|old| old.hashes.clone()).unwrap_or_default();
         hashes.insert(hash);
         let mut fresh = false;

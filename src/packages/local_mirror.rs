@@ -32,7 +32,7 @@ impl Catalog {
         }
         let nothing = LockFile::default();
         let chooser = Chooser::new(settings, self.reattached(), &nothing);
-        // Executables that come with the configuration are not the user's.
+        // Executables that come with the configuration were not installed by the user.
         if chooser.candidates(provider).iter().any(|found| !found.of_configuration) {
             return true;
         }
@@ -84,7 +84,7 @@ fn write_all(
 /// Makes an archive of a package: a directory or its only file.
 fn archive_of(package: &Path, target: &Path) -> Result<(), PackageError> {
     let failed = |e: io::Error| write_error(target)(e);
-    // A web server must be able to read the archive, so it is readable for everybody.
+    // The archive is readable for everybody, because a web server must be able to read it.
     let output = files::Output::create(target, files::Policy::SHARED).map_err(failed)?;
     let mut zip = zip::ZipWriter::new(output);
     for (path, source, executable) in files_of(package)? {

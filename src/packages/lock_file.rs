@@ -162,7 +162,8 @@ fn unreadable(text: &str) -> Diagnostics {
         .filter(|(_, line)| MERGE_MARKS.iter().any(|mark| line.starts_with(mark)))
         .map(|(number, _): (usize, _)| number.to_string())
         .collect();
-    // The most likely cause deserves its own message: a syntax error at a conflict marker would hide it.
+    // A conflict marker is the most likely cause, and has its own message, because a syntax error at the marker
+    // would not explain it.
     if !marks.is_empty() {
         let problem = invalid(format!(
             "A merge was not finished in it: the lines {} have its marks. Remove the marks and one version of each block between them, \
@@ -171,7 +172,7 @@ fn unreadable(text: &str) -> Diagnostics {
         ));
         return problem.into();
     }
-    // Our own parser explains mistakes better than the library that keeps the spans.
+    // The syntax parser of this program explains mistakes better than the library that keeps the spans.
     let (_, problems) = syntax::parse_file(FILE_NAME, text.as_bytes());
     match problems.into_iter().find(Diagnostic::is_error) {
         Some(mut problem) => {
@@ -240,7 +241,7 @@ fn entry(text: &str, block: &Block, label: &BlockLabel) -> Result<(Provider, Loc
     let at_label = |error: EntryError| (error, range(text, label));
     let name = label.as_str();
     let provider = Provider::parse(name).map_err(|error| at_label(EntryError::Provider(error.detail)))?;
-    // As in Terraform, only the full form is allowed: an abbreviated address would be a second spelling of an entry.
+    // As in Terraform, only the full form is valid: an abbreviated address would be a second spelling of an entry.
     if provider.to_string() != name {
         return Err(at_label(EntryError::Label(provider)));
     }
@@ -263,7 +264,7 @@ fn entry(text: &str, block: &Block, label: &BlockLabel) -> Result<(Provider, Loc
                 let found = string(text, attribute, &attribute.value)?;
                 constraints =
                     Constraints::parse(found).map_err(|error| at_value(EntryError::Version(error.to_string())))?;
-                // Terraform refuses constraints that are not in its own form.
+                // As in Terraform, constraints must be in the canonical form.
                 if constraints.to_string() != found {
                     return Err(at_value(EntryError::NotCanonical(constraints)));
                 }

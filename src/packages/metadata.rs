@@ -38,7 +38,7 @@ impl fmt::Display for Authentication {
 #[derive(Clone, Debug)]
 pub struct AvailableVersion {
     pub version: Version,
-    /// Platforms that have packages of the version, if the source says that.
+    /// Platforms that have packages of the version, if the source lists them.
     pub platforms: Option<BTreeSet<String>>,
 }
 

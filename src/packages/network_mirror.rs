@@ -77,7 +77,7 @@ pub async fn metadata(
     let url = at
         .join(&archive.url)
         .ok()
-        // An index must not make us read local files or use other schemes.
+        // An index must not be able to select local files or other schemes.
         .filter(|url| matches!(url.scheme(), "https" | "http"));
     let url = url.ok_or_else(|| {
         SourceError::Failed(format!(
@@ -127,7 +127,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
         .get(url)
         .token(token.as_ref())
         .header("accept", "application/json");
-    // The address after redirects is the base of the archives' relative URLs.
+    // Relative URLs of the archives refer to the address after redirects.
     let sent = request.to_registry().redirects(REDIRECTS).send().await;
     let mut response = sent.map_err(request_failed)?;
     if response.status().as_u16() == 404 {
@@ -135,7 +135,8 @@ async fn document<T: for<'d> Deserialize<'d>>(
     }
     let kind = response.header("content-type").unwrap_or("").to_owned();
     let at = response.url.clone();
-    // A login page or a directory listing has another type, and gets a clearer error than that of the JSON parser.
+    // A login page or a directory listing has another type, and this error explains it better than the JSON
+    // parser's.
     if response.status().is_success() && kind.split(';').next().unwrap_or("").trim() != "application/json" {
         return Err(failed(format!(
             "the content type of {} is \"{kind}\" and not application/json",

@@ -73,7 +73,7 @@ pub(crate) async fn newest(
     origins: Option<&Origins>,
 ) -> Result<Newest, NoVersion> {
     let name = provider.for_display();
-    // All sources are queried at the same time, since each may take a while to answer or to fail.
+    // All sources are queried at the same time, because each may take a while to answer or to fail.
     let lists = sources.iter().map(|source| source.versions(client, provider));
     let mut all: BTreeMap<Version, Option<BTreeSet<String>>> = BTreeMap::new();
     let mut missing = Vec::new();
@@ -86,8 +86,8 @@ pub(crate) async fn newest(
                 for AvailableVersion { version, platforms } in list {
                     match (all.entry(version).or_insert_with(|| Some(BTreeSet::new())), platforms) {
                         (Some(known), Some(more)) => known.extend(more),
-                        // A source that does not list platforms may have packages for any, so nothing is known about the
-                        // version.
+                        // A source that does not list platforms may have packages for all of them, so the platforms of
+                        // the version are unknown.
                         (known, _) => *known = None,
                     }
                 }

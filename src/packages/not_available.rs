@@ -42,7 +42,7 @@ impl Chooser<'_> {
             .candidates(provider)
             .into_iter()
             .partition(|found| self.may_run(provider, found) || !constraints.allows(&found.version));
-        // With a client this is `init` itself, which would send the user in a circle.
+        // With a client, this command is `init` itself, so running `init` would not help.
         if locked.is_none() && self.settings.client.is_none() && left_alone.is_empty() {
             let _ = writeln!(text, "\nRun \"{} init\" to install it.", self.settings.program.command);
         }
@@ -81,7 +81,7 @@ impl Chooser<'_> {
         if let Some(hint) = self.near_name(provider) {
             let _ = writeln!(text, "\n{hint}");
         }
-        // The plugin is there already; packing another one is not the solution.
+        // The plugin is installed already, so packing another one does not help.
         if !left_alone.is_empty() {
             text.truncate(text.trim_end().len());
             return Diagnostic::error("Provider not available", text);
@@ -274,8 +274,8 @@ impl Chooser<'_> {
         );
         known.extend(self.origins.into_iter().flat_map(|o| o.keys().cloned()));
         known.extend(self.lock.providers.keys().cloned());
-        // A file without a namespace does not say which provider is meant. Another part of the error names it, with the directory
-        // that it belongs in.
+        // The name of a file in flat layout does not contain the namespace. Another part of the error names the file, and the
+        // directory that it belongs in.
         let others: Vec<&str> = self.flat_of_another(provider).map(|flat| &*flat.name).collect();
         let flat = self.flat.iter().filter(|flat| !others.contains(&&*flat.name));
         known.extend(flat.map(|flat| Provider::default_for(flat.name.clone())));
@@ -304,8 +304,8 @@ impl Chooser<'_> {
         known.iter().filter(beside).find(|known| *known.ty == *near).map(hint)
     }
 
-    /// Returns an error if a newer version than the selected one meets the constraints, but is there for other platforms only.
-    /// Those platforms would select it, so an older one is not selected silently here.
+    /// Returns an error if a newer version than the selected one meets the constraints, but is available for other platforms
+    /// only. Those platforms would select it, so an older one is not selected silently here.
     pub(crate) fn newer_for_others(
         &self,
         provider: &Provider,

@@ -40,7 +40,7 @@ impl Carried {
     pub fn by(executable: &Path, environment: &Environment) -> Carried {
         match Pack::find(executable, &Conditions::from_environment(environment)) {
             Ok(Some(pack)) => Carried::Pack(Arc::new(pack)),
-            // An executable that cannot be read may still run, so an unreadable file is not an error for every command.
+            // An executable that cannot be read may still run, so an unreadable file must not make every command fail.
             Ok(None) | Err(PackError::Read { .. }) => Carried::Nothing,
             Err(error) => Carried::Damaged(error.to_string()),
         }
@@ -163,7 +163,7 @@ impl Packed {
         };
         match unpacked(&self.pack, provider, &base) {
             Ok(dir) => self.executable = Some(dir.join(&executable.path)),
-            // A full or read-only disk is no reason to fail, since the provider can run from memory.
+            // If the disk is full or read-only, the provider can still run from memory.
             Err(PackError::Write { path, source }) => {
                 tracing::warn!(path = %path.display(), error = %source, "cannot unpack; the provider runs from memory");
             }
@@ -195,7 +195,7 @@ pub fn place(environment: &Environment) -> Option<PathBuf> {
         }
         Err(_) => return None,
     }
-    // A cache on a file system with noexec would only be noticed when the plugin is started.
+    // A file system with the option noexec would otherwise be noticed only when the plugin is started.
     can_run(&base).then_some(base)
 }
 
@@ -230,7 +230,8 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
         move |source: io::Error| PackError::Write { path, source }
     };
     let hash = package_hash(pack.index(), provider);
-    // The checksum in the name keeps packages of the same version from different packs apart. Base64 has `/`, which is skipped.
+    // The checksum in the name distinguishes packages of the same version from different packs. A `/` of Base64 is
+    // skipped.
     let sum: String = hash
         .bytes()
         .skip("h1:".len())
@@ -240,7 +241,8 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
         .collect();
     let name = format!("{}_{}_{sum}", provider.address.ty, provider.version);
     let dir = base.join(&name);
-    // Without the lock first: this is the common case, and needs no write access.
+    // The unpacked package is checked without the lock first, because this is the usual case, and needs no
+    // write access.
     if intact(pack.index(), provider, &dir) {
         return Ok(dir);
     }
@@ -272,7 +274,7 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
     });
     if let Err(error) = result {
         let _ = remove(&staging);
-        // Another process without locks may have been faster.
+        // Another process without file locks may have unpacked the package first.
         return match intact(pack.index(), provider, &dir) {
             true => Ok(dir),
             false => Err(error),

@@ -15,7 +15,7 @@ pub(crate) fn place(package: &Package, target: &Path) -> io::Result<bool> {
     {
         return Ok(false);
     }
-    // An earlier link or copy may be of another package.
+    // There may be a link to another package, or a copy of one.
     match std::fs::symlink_metadata(target) {
         Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(target)?,
         Ok(_) => std::fs::remove_file(target)?,

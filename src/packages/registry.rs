@@ -87,7 +87,7 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Availa
         match Version::parse(&one.version) {
             Ok(version) => out.push(AvailableVersion {
                 version,
-                // A registry that lists no platforms leaves them open; it does not say that there are none.
+                // If a registry lists no platforms, they are unknown; it does not mean that there are none.
                 platforms: (!one.platforms.is_empty()).then(|| {
                     one.platforms
                         .into_iter()
@@ -138,7 +138,7 @@ pub async fn metadata(
     let archive = join("download_url", &answer.download_url)?;
     let sums = join("shasums_url", &answer.shasums_url)?;
     let read = async |url: Url, what: &str| {
-        // Without the token: these URLs may be on other hosts.
+        // The documents are requested without the token, because these URLs may be on other hosts.
         let got = client.get(url).to_registry().read(DOCUMENT_LIMIT).await;
         got.map(|(_, body)| body)
             .map_err(|e| SourceError::from_net(&e, |e| format!("the {what} of the package cannot be read: {e}")))
@@ -146,7 +146,8 @@ pub async fn metadata(
     let document = read(sums, "list of checksums").await?;
     let known = sums_of(&document);
     let shasum = answer.shasum.to_lowercase();
-    // Before the signature: the signed list must be the one that the package is checked against.
+    // The listed checksum is checked before the signature: the signed list must be the one that the package is
+    // compared with.
     listed_as(&known, &answer.filename, &shasum, provider)?;
     let keys: Vec<Named> = answer
         .signing_keys
@@ -157,7 +158,7 @@ pub async fn metadata(
             trust: key.trust_signature.unwrap_or_default(),
         })
         .collect();
-    // The signature is all that makes the list of checksums more than a claim of the registry.
+    // Without the signature, the list of checksums would only be a claim of the registry.
     if answer.shasums_signature_url.is_empty() {
         return Err(unsigned("the registry gives no signature of it"));
     }
@@ -209,7 +210,7 @@ fn sums_of(document: &[u8]) -> BTreeSet<(String, String)> {
         let mut words = line.split_whitespace();
         let (sum, name) = (words.next()?, words.next()?);
         let is_sum = sum.len() == 64 && sum.bytes().all(|b| b.is_ascii_hexdigit());
-        // sha256sum marks binary files with an asterisk.
+        // sha256sum marks binary files by an asterisk before the name.
         (is_sum && words.next().is_none()).then(|| (sum.to_lowercase(), name.trim_start_matches('*').to_owned()))
     };
     text.lines().filter_map(line).collect()
@@ -262,12 +263,12 @@ async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result
             false => SourceError::Failed(e.to_string()),
         })?;
     if let Ok(mut path) = url.path_segments_mut() {
-        // Registries announce the address with and without a slash at its end.
+        // Registries announce this address with or without a slash at its end.
         path.pop_if_empty()
             .extend([&*provider.namespace, &*provider.ty])
             .extend(more);
     }
-    // As in Terraform, the token is that of the host in the provider's address, also where discovery names another one.
+    // As in Terraform, the token is that of the host in the provider's address, even if discovery names another host.
     let token = client
         .token(&host)
         .await

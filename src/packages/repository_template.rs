@@ -142,7 +142,7 @@ impl RepositoryTemplate {
             text: text.to_owned(),
             parts,
         };
-        // Errors in the fixed parts are found with any provider.
+        // The template is filled for a sample provider, to find errors in the fixed parts.
         template.fill(|symbol| match symbol {
             Symbol::Hostname => "example.com",
             Symbol::Namespace | Symbol::Type => "a",
@@ -163,7 +163,7 @@ impl RepositoryTemplate {
                 Symbol::Type => pattern.ty.clone(),
             };
             let first = include.first().and_then(fixed);
-            // A part may be missing in the template if all patterns fix it to the same text.
+            // The template may omit a part if all patterns fix that part to the same text.
             let one = first.is_some() && include.iter().all(|pattern| fixed(pattern) == first);
             if !one && !self.parts.contains(&Part::Symbol(symbol)) {
                 return Err(TemplateError::Missing {

@@ -145,7 +145,7 @@ impl<'r> Chooser<'r> {
         if let Some(dir) = self.settings.config.dev_overrides.get(provider) {
             return self.dev_override(provider, dir, warnings).map(Some);
         }
-        // Constraints are ignored: the language's own providers have no versions.
+        // Constraints are ignored, because the language's own providers have no versions.
         if provider.is_builtin() {
             return self.part_of_the_language(provider).map(Some);
         }
@@ -155,7 +155,7 @@ impl<'r> Chooser<'r> {
         let usable = |found: &&Found| {
             constraints.allows(&found.version) && locked.is_none_or(|locked| locked.version == found.version)
         };
-        // Of equal versions the first directory wins; `max_by` alone would take the last.
+        // If versions are equal, the first directory wins; `max_by` alone would return the last.
         let (usable, left_alone): (Vec<&Found>, Vec<&Found>) = candidates
             .iter()
             .filter(usable)
@@ -174,7 +174,8 @@ impl<'r> Chooser<'r> {
             true => builtin,
             false => installed().or_else(packed).or(builtin),
         };
-        // Reported only if another plugin is selected instead: without any selection, the error names the plugin.
+        // The ignored plugin is reported only if another plugin is selected. If none is, the error names this
+        // plugin.
         if let (Some(_), Some(found)) = (&selection, left_alone.first()) {
             warnings.push(Diagnostic::warning(
                 "Plugin of the configuration not used",
@@ -262,7 +263,8 @@ impl<'r> Chooser<'r> {
             let types = self
                 .builtin(provider)
                 .map(|b| b.unreadable_by(other))
-                // Going back to the other release would fail at the state, which the user must know before the first apply.
+                // Returning to the other release would fail because of the state, so the user is told before the first
+                // apply.
                 .unwrap_or_default();
             if !types.is_empty() {
                 let _ = write!(
@@ -363,7 +365,7 @@ impl<'r> Chooser<'r> {
             .flat_map(|dir| dir.in_mirror(provider, &self.platform))
             .collect();
         out.retain(|found| !self.is_own(&found.executable));
-        // Names in flat layout have no namespace, so they only count for the default one.
+        // A name in flat layout contains no namespace, so it is used for the default namespace only.
         if *provider == Provider::default_for(provider.ty.clone()) {
             let flat = self.flat.iter().filter(|flat| flat.name == *provider.ty);
             out.extend(flat.map(|flat| Found {

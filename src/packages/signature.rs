@@ -126,10 +126,10 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
             return Ok(Signer { key_id, standing });
         }
     }
-    // No key verified. The rest finds the most helpful explanation.
+    // No key has verified the signature. The rest selects the most helpful explanation.
     let ids = known.iter().map(Certificate::id).collect::<Vec<_>>().join(", ");
     let one_of = |made: &Signature| made.issuer().is_some_and(|id| known.iter().any(|key| key.has_key(&id)));
-    // An algorithm that is not accepted explains the failure better than a key that did not match.
+    // A refused algorithm explains the failure better than a key that did not match.
     if let Some((by, what)) = signatures.iter().find_map(|s| Some((s.issuer(), s.not_relied_on()?))) {
         let by = by.map_or_else(String::new, |id| format!(" by the key {id}"));
         return Err(SignatureError::Algorithm { by, algorithms: what });

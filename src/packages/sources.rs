@@ -52,7 +52,7 @@ pub fn sources(settings: &Settings, provider: &Provider) -> Vec<PackageSource> {
         let methods = methods.iter().filter(|m| m.applies_to(provider));
         return methods.filter_map(|m| place(&m.source)).collect();
     }
-    // As in Terraform: a provider that is in an implied mirror directory is never requested from its registry.
+    // As in Terraform, a provider in an implied mirror directory is never requested from its registry.
     let dirs: Vec<PathBuf> = discovery::search_dirs(settings)
         .into_iter()
         .filter(discovery::SearchDir::is_mirror)
@@ -111,8 +111,8 @@ impl PackageSource {
                 .find(|a| a.version == *version && a.platform == *platform)
                 .map(|archive| PackageMetadata {
                     location: Location::File(archive.path),
-                    // A directory has no list of checksums: the unpacked package is compared with the lock file
-                    // only.
+                    // A directory has no list of checksums, so the unpacked package is compared with the lock
+                    // file only.
                     hashes: BTreeSet::new(),
                     known: BTreeSet::new(),
                     authentication: Authentication::None,

@@ -49,7 +49,7 @@ struct Caller<'a> {
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {
-        // A number that is missing has its answer already, and must not be canceled.
+        // A call that is not in the table has its answer already, and must not be canceled.
         if lock(&self.batches.waiting).calls.remove(&self.number).is_some() {
             self.batches.send(self.number, Method::Cancel, Vec::new());
         }
@@ -64,7 +64,8 @@ fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
 impl Batches {
     /// Opens the stream and spawns the task that reads its answers.
     pub(crate) async fn open(channel: Channel, runtime: &Handle) -> Result<Batches, Status> {
-        // Unbounded, since the callers hold permits of the connection: those bound the calls in flight.
+        // The channel is unbounded, since the callers hold permits of the connection: those bound the calls in
+        // flight.
         let (requests, calls) = mpsc::unbounded_channel();
         let calls = UnboundedReceiverStream::new(calls).ready_chunks(TOGETHER);
         let mut client = ProviderCallsClient::new(channel)
@@ -72,8 +73,8 @@ impl Batches {
             .max_encoding_message_size(MESSAGE_LIMIT);
         let answers = client.exchange(calls.map(|requests| Requests { requests })).await?;
         let waiting = Arc::<Mutex<Waiting>>::default();
-        // On the runtime of the connection: that of the caller may be a short one of an expression, and end before the
-        // provider.
+        // The task is spawned on the runtime of the connection, because the caller's may belong to a single
+        // expression, and end before the provider.
         runtime.spawn(hand_out(answers.into_inner(), Answering(waiting.clone())));
         Ok(Batches { requests, waiting })
     }
@@ -82,8 +83,8 @@ impl Batches {
     pub(crate) async fn call<A: Message + Default>(&self, method: Method, message: Vec<u8>) -> Result<A, Status> {
         let (sender, receiver) = oneshot::channel();
         let number = {
-            // Checked under the lock that `Answering::end` takes: the call either finds the end here, or is registered
-            // and fails with the others.
+            // The status is checked under the lock that `Answering::end` takes: if the stream has ended, the
+            // call fails here; otherwise it is registered, and fails with the others.
             let mut waiting = lock(&self.waiting);
             if let Some(status) = &waiting.ended {
                 return Err(status.clone());
@@ -105,7 +106,7 @@ impl Batches {
             method: method.into(),
             message: message.into(),
         };
-        // Fails only after the end of the stream, which `Answering` tells every caller.
+        // Fails only after the end of the stream, of which `Answering` informs every caller.
         drop(self.requests.send(request));
     }
 }
@@ -120,7 +121,7 @@ struct Answering(Arc<Mutex<Waiting>>);
 impl Answering {
     fn end(&self, status: &Status) {
         let mut waiting = lock(&self.0);
-        // The first status stays: the drop comes after it, and knows less.
+        // The first status is kept, because the drop comes later and has a less specific one.
         waiting.ended.get_or_insert_with(|| status.clone());
         for (_, caller) in waiting.calls.drain() {
             drop(caller.send(Err(status.clone())));
@@ -130,7 +131,8 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        // Also reached if the task is aborted with its runtime: no caller may wait for ever.
+        // This call is reached even if the task is aborted with its runtime, because no caller may wait for
+        // ever.
         self.end(&ended());
     }
 }
@@ -143,7 +145,7 @@ async fn hand_out(mut answers: Streaming<Answers>, answering: Answering) {
                 let mut waiting = lock(&answering.0);
                 for answer in batch.answers {
                     if let Some(caller) = waiting.calls.remove(&answer.number) {
-                        // Fails if the caller is dropped just now.
+                        // Fails if the caller was just dropped.
                         drop(caller.send(result(answer)));
                     }
                 }

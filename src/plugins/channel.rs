@@ -19,9 +19,9 @@ pub const MESSAGE_LIMIT: usize = 256 << 20;
 /// Flow-control window of one answer in bytes: a schema arrives at once, not in steps of HTTP/2's default of 64 KiB.
 const STREAM_WINDOW: u32 = 8 << 20;
 /// Flow-control window of a connection in bytes, for all of its answers.
-// The HTTP/2 library counts each unread small DATA frame with about 256 bytes against half of this window, and closes
-// the connection when that is spent. Half of 256 MiB is enough for half a million answers, far more than `MAX_CALLS` of
-// `connection`.
+// The HTTP/2 library charges about 256 bytes for each small unread DATA frame against half of this window, and closes
+// the connection when that is used up. Half of 256 MiB is enough for half a million answers, far more than `MAX_CALLS`
+// of `connection`.
 const CONNECTION_WINDOW: u32 = 256 << 20;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -30,8 +30,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 /// Returns a channel to the address, which connects on first use.
 #[must_use]
 pub fn open(address: Address, tls: Option<Arc<ClientConfig>>) -> Channel {
-    // The name is never resolved: the connector below knows the address. There are no time limits: a provider may take
-    // an hour for one request.
+    // The name is never resolved, because the connector below knows the address. There are no time limits, because a
+    // provider may take an hour for one request.
     Endpoint::from_static("http://localhost")
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
@@ -56,7 +56,7 @@ async fn connect(address: &Address, tls: Option<Arc<ClientConfig>>) -> io::Resul
     match tls {
         None => Ok(stream),
         Some(config) => {
-            // Any valid name does: the verifier compares whole certificates, not names.
+            // Any valid name would do, because the verifier compares whole certificates and ignores names.
             let name = ServerName::try_from("localhost").map_err(io::Error::other)?;
             Ok(Box::new(TlsConnector::from(config).connect(name, stream).await?))
         }
@@ -68,7 +68,7 @@ async fn reach(address: &Address) -> io::Result<Box<dyn Stream>> {
         Address::Unix(path) => Box::new(system::streams::connect_to_plugin(path).await?),
         Address::Tcp(address) => {
             let stream = TcpStream::connect(address).await?;
-            // Requests are small, and each is waited for: Nagle's algorithm would delay them.
+            // Requests are small, and the core waits for each of them; Nagle's algorithm would delay them.
             stream.set_nodelay(true)?;
             Box::new(stream)
         }

@@ -15,7 +15,7 @@ use crate::process::Process;
 // `channel`).
 pub const MAX_CALLS: usize = 4096;
 /// Maximum number of renewals of ephemeral resources in flight, in addition to the other requests.
-// Counted apart: a token that expires must not wait for operations that take an hour.
+// Renewals are counted separately, because a token that expires must not wait for operations that take an hour.
 const MAX_RENEWALS: usize = 64;
 
 /// Connection to a plugin, with its process unless the user started it.
@@ -63,14 +63,15 @@ impl PluginConnection {
 
     /// Sets the process after it was started.
     pub fn set_process(&self, process: Process) {
-        // There is one start for each connection; a second process would end here.
+        // A connection is started once. If there were a second process, it would end here.
         let _ = self.process.set(process);
     }
 
     /// Converts the status of a failed call to a diagnostic, with an exit report if the plugin did not answer.
     pub async fn failure(&self, method: &str, status: &Status) -> Diagnostics {
         let title = &self.title;
-        // tonic gives a source only to a status that it made itself: the plugin's answer never came.
+        // tonic sets a source only in a status that it created itself, which means that the plugin's answer
+        // never arrived.
         let silent = status.code() == Code::Unavailable || std::error::Error::source(status).is_some();
         let diagnostic = match status.code() {
             Code::Cancelled if !silent => Diagnostic::error(
@@ -96,8 +97,8 @@ impl PluginConnection {
                     Some(process) => {
                         let mut text = process.exit_report().await;
                         if process.exit().is_none() {
-                            // The plugin still runs, but may have closed the connection, whose error explains that
-                            // best.
+                            // The plugin still runs, but may have closed the connection, so the connection's error
+                            // is the best explanation.
                             text = format!("{text}\n\nThe connection says: {}.", chain(status));
                         }
                         format!("{text}\n\nIts file is {}.", process.program().display())
@@ -160,13 +161,13 @@ impl PluginConnection {
 
 /// Formats a status with all of its sources, each text once.
 fn chain(status: &Status) -> String {
-    // tonic's own text, which only says that there is a source.
+    // tonic's own text, which only means that there is a source.
     const NO_REASON: &str = "transport error";
     let mut parts = vec![files::plain(status.message())];
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {
         let next = files::plain(&error.to_string());
-        // Many errors repeat the text of their source.
+        // Many errors repeat the text of their source, which is then left out.
         if !parts.iter().any(|part| part.contains(&next)) {
             parts.push(next);
         }

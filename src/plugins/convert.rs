@@ -91,7 +91,7 @@ pub fn raw_state(state: RawState) -> pb::RawState {
             json: json.to_vec(),
             ..Default::default()
         },
-        // Of a state from before Terraform 0.12: only the provider can upgrade it.
+        // The state is from before Terraform 0.12, and only the provider can upgrade it.
         RawState::Flatmap(map) => pb::RawState {
             flatmap: map.into_iter().collect(),
             ..Default::default()
@@ -137,7 +137,8 @@ pub fn path(path: pb::AttributePath) -> (Path, bool) {
             Some(Selector::AttributeName(name)) => cty::Step::Attribute(name.into()),
             Some(Selector::ElementKeyString(key)) => cty::Step::Index(Value::string(key)),
             Some(Selector::ElementKeyInt(key)) => cty::Step::Index(Value::number(key)),
-            // From a later version of the protocol, perhaps: the container is the nearest part that can be named.
+            // The step is unknown, perhaps from a later version of the protocol, so the path ends at the
+            // container.
             None => return (Path(steps), false),
         });
     }
@@ -178,7 +179,7 @@ pub fn schema(schema: pb::Schema) -> Result<Schema, MessageError> {
     }
 }
 
-// Recursion is bounded: prost refuses messages that are nested more than a hundred deep.
+// The recursion is bounded, because prost refuses messages that are nested more than a hundred levels deep.
 fn block(block: pb::schema::Block) -> Result<BlockSchema, MessageError> {
     let mut blocks = BTreeMap::new();
     for nested in block.block_types {
@@ -210,7 +211,7 @@ fn nested_block(nested: pb::schema::NestedBlock) -> Result<NestedBlock, MessageE
     Ok(NestedBlock {
         block: block(nested.block.unwrap_or_default())?,
         nesting,
-        // Negative limits make no sense and count as zero, which is none.
+        // A negative limit is invalid, and counts as zero, which means no limit.
         min_items: nested.min_items.try_into().unwrap_or(0),
         max_items: nested.max_items.try_into().unwrap_or(0),
     })

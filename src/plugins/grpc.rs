@@ -2,7 +2,8 @@
 //!
 //! The two protocols differ in the names of six requests and in the form of one answer, the schema. Everything else is the
 //! same bytes: same numbers, same types. So one client ([`crate::grpc_provider`]) speaks both, in the messages of version 6,
-//! and a table of names ([`Methods`]) says which requests to send. A test in the crate `proto` holds the two files to that.
+//! and a table of names ([`Methods`]) has the names of the requests to send. A test in the crate `proto` verifies that for
+//! the two files.
 //!
 //! Of the services that go-plugin serves beside the plugin itself, two are used: the one for standard streams, which carries
 //! what a plugin prints, and the controller, which is asked to end the plugin. The third, the broker, is for connections
@@ -49,13 +50,13 @@ pub(crate) fn encode(
 
 /// Relays the output of the plugin's code to the log and the exit report, if the plugin's library captures it.
 pub(crate) fn relay_stdio(channel: Channel, connection: &Arc<PluginConnection>) {
-    // A weak reference: the task must not keep the connection, and with it the process, alive.
+    // A weak reference, because the task must not keep the connection, and with it the process, alive.
     let name = logs::name(connection.title(), connection.process().map(Process::program));
     let connection = Arc::downgrade(connection);
     tokio::spawn(async move {
         let mut client = go_plugin::grpc_stdio_client::GrpcStdioClient::new(channel);
         let Ok(response) = client.stream_stdio(()).await else {
-            // Without capture the output comes over the process's own standard error.
+            // The output is not captured: the process writes it to its own standard error.
             return;
         };
         let mut stream = response.into_inner();
@@ -72,16 +73,16 @@ pub(crate) fn relay_stdio(channel: Channel, connection: &Arc<PluginConnection>) 
 
 /// Requests the end of the plugin's process, and kills it after [`PATIENCE`].
 pub(crate) async fn shut_down(connection: &PluginConnection, channel: Channel) {
-    // A process that the user started is the user's to end.
+    // Only the user may end a process that the user started.
     if connection.process().is_none_or(|process| process.exit().is_some()) {
         return;
     }
     if logs::wanted() {
-        // The last lines pass through a pipe inside of the plugin, and are lost when it ends.
+        // The last lines pass through a pipe inside of the plugin, and would be lost when the plugin ends.
         tokio::time::sleep(LAST_LINES).await;
     }
     let mut client = go_plugin::grpc_controller_client::GrpcControllerClient::new(channel);
-    // An error does not matter: a plugin may end before it has answered.
+    // The result does not matter, because a plugin may end before it has answered.
     let _ = tokio::time::timeout(PATIENCE, client.shutdown(go_plugin::Empty {})).await;
     connection.end(PATIENCE).await;
 }

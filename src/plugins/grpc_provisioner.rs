@@ -47,7 +47,7 @@ impl GrpcProvisioner {
 
     fn encode(&self, method: &str, value: &Value, ty: &Type) -> Result<Option<pb::DynamicValue>, Diagnostics> {
         let encoded = encode(&self.connection, method, value, ty)?;
-        // The protocols have the same fields here, in types of their own.
+        // Both protocols have the same fields here, but different types.
         Ok(Some(pb::DynamicValue {
             msgpack: encoded.msgpack,
             json: encoded.json,
@@ -121,7 +121,7 @@ impl Provisioner for GrpcProvisioner {
             config: self.encode(METHOD, &config, &ty)?,
             connection: self.encode(METHOD, &connection, &connection_type)?,
         };
-        // Held until the last of the output is read.
+        // The permit is held until the last output is read.
         let _permit = self.connection.permit().await;
         let mut stream = match self.client.clone().provision_resource(request).await {
             Ok(response) => response.into_inner(),
@@ -152,7 +152,8 @@ impl Provisioner for GrpcProvisioner {
     }
 
     async fn stop(&self) -> Result<(), Diagnostics> {
-        // No permit: a request to stop must not wait for the one that it is to stop.
+        // The request is sent without a permit, because a request to stop must not wait for the request that it
+        // stops.
         match self.client.clone().stop(pb::stop::Request {}).await {
             Ok(response) => match response.into_inner().error {
                 error if error.is_empty() => Ok(()),

@@ -91,7 +91,7 @@ impl GrpcStateStore {
                 Err(status) => return self.failure(METHOD, status).await,
             };
             errors(std::mem::take(&mut response.diagnostics))?;
-            // Nothing else of a provider with a state store is decoded.
+            // Of a provider with a state store, nothing else is decoded.
             let provider = response.provider.take().unwrap_or_default();
             let mut stores = schemas::by_name(response.state_stores);
             let Some(store) = stores.remove(self.name.as_str()) else {
@@ -174,7 +174,8 @@ impl StateStore for GrpcStateStore {
     async fn configure_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics> {
         let ty = self.provider_schema().await?.implied_type();
         let config = encode(&self.connection, "ConfigureProvider", &config, &ty)?;
-        // Validated before it is configured, as Terraform does: a provider may rely on it.
+        // The configuration is validated before the provider is configured, as in Terraform, because a provider
+        // may rely on that.
         let request = pb::validate_provider_config::Request {
             config: Some(config.clone()),
         };
@@ -231,7 +232,7 @@ impl StateStore for GrpcStateStore {
             Some("default") => WorkspaceSupport::NamedAndDefault,
             Some("by-state") => WorkspaceSupport::NamedByState,
             Some("no-default") => WorkspaceSupport::NamedWithoutDefault,
-            // Also the meaning of an answer without the metadata.
+            // An answer without the metadata means the same.
             _ => WorkspaceSupport::Named,
         };
         let response = response.into_inner();
@@ -281,13 +282,13 @@ impl StateStore for GrpcStateStore {
                     errors(piece.diagnostics)?;
                     total = usize::try_from(piece.total_length).unwrap_or_default();
                     let start = piece.range.and_then(|range| usize::try_from(range.start).ok());
-                    // Checked, because a gap would become a damaged state.
+                    // The beginning of the piece is checked, because a gap would produce a damaged state.
                     if start.is_some_and(|start| start != state.len()) {
                         return self.fault(METHOD, "the pieces of the state do not follow each other");
                     }
                     state.extend_from_slice(&piece.bytes);
                 }
-                // A stream that was cut short ends like a whole one: only the length tells.
+                // An interrupted stream ends like a complete one, so the length is compared.
                 Ok(None) if state.len() == total => return Ok(state),
                 Ok(None) => {
                     let what = format!("{} of {total} bytes of the state arrived", state.len());
@@ -308,7 +309,7 @@ impl StateStore for GrpcStateStore {
         let mut pieces: Vec<pb::write_state_bytes::RequestChunk> = state
             .chunks(self.piece.load(Ordering::Relaxed).max(1))
             .map(|bytes| {
-                // Ranges include their last byte.
+                // A range includes its last byte.
                 let end = start + bytes.len() - 1;
                 let range = pb::StateRange {
                     start: length(start),
@@ -324,7 +325,7 @@ impl StateStore for GrpcStateStore {
             })
             .collect();
         if pieces.is_empty() {
-            // An empty state needs a message, too, for the metadata below.
+            // Even an empty state needs a message, which carries the metadata below.
             pieces.push(pb::write_state_bytes::RequestChunk::default());
         }
         if let Some(first) = pieces.first_mut() {
@@ -358,7 +359,8 @@ impl StateStore for GrpcStateStore {
             state_id: workspace.to_owned(),
             operation: lock.operation.clone(),
         });
-        // Binary metadata: the JSON text may have characters that a header may not.
+        // The lock is sent as binary metadata, because the JSON text may contain characters that a header may
+        // not.
         let info = MetadataValue::from_bytes(lock.info.as_bytes());
         request.metadata_mut().insert_bin(proto::STATE_LOCK_INFO, info);
         let response = match self.client.clone().lock_state(request).await {
@@ -370,7 +372,7 @@ impl StateStore for GrpcStateStore {
         let holder = response.metadata().get_bin(proto::STATE_LOCK_HOLDER);
         let holder = holder.and_then(|holder| holder.to_bytes().ok());
         let response = response.into_inner();
-        // Only a named holder means that the lock is held, and that trying again may help.
+        // Only a named holder means that the lock is held, and that another attempt may succeed.
         match (errors(response.diagnostics), holder) {
             (Ok(()), _) => Ok(response.lock_id),
             (Err(problems), Some(holder)) => Err(LockFailure::Held {

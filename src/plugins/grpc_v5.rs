@@ -12,7 +12,7 @@ pub fn schema(schema: v5::Schema) -> v6::Schema {
     }
 }
 
-// Recursion is bounded: prost refuses messages that are nested more than a hundred deep.
+// The recursion is bounded, because prost refuses messages that are nested more than a hundred levels deep.
 fn block(block: v5::schema::Block) -> v6::schema::Block {
     v6::schema::Block {
         version: block.version,

@@ -92,7 +92,7 @@ impl Handshake {
 }
 
 fn decode_certificate(text: &str) -> Option<Vec<u8>> {
-    // go-plugin writes base64 without padding; a plugin in another language may not.
+    // go-plugin writes base64 without padding, but a plugin in another language may add it.
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     GeneralPurpose::new(&alphabet::STANDARD, config).decode(text).ok()
 }
@@ -159,7 +159,7 @@ mod tests {
             certificate: Some(vec![1, 2, 3]),
         };
         assert_eq!(Handshake::parse(line, &[5, 6]), Ok(expected.clone()));
-        // The seventh field says that connections can share the socket, which was not requested.
+        // The seventh field offers that connections share the socket, which was not requested.
         assert_eq!(
             Handshake::parse("1|6|unix|/tmp/plugin123|grpc|AQID|true", &[5, 6]),
             Ok(expected)

@@ -59,7 +59,7 @@ impl HostSettings {
         let start_timeout = get(START_TIMEOUT)
             .and_then(|seconds| seconds.trim().parse::<f64>().ok())
             .filter(|seconds| *seconds > 0.0)
-            // Fails, unlike the conversion that panics, for numbers that no duration can hold.
+            // Unlike the conversion that panics, this one fails for numbers that no duration can represent.
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
             .unwrap_or(Launch::TIMEOUT);
         let reattached = match get("TF_REATTACH_PROVIDERS") {
@@ -107,8 +107,8 @@ pub enum Program {
     Reattached,
 }
 
-/// Limit of the providers that start at a time. A start keeps a whole processor busy, so that more than a few at a time bring
-/// nothing; but a plugin that hangs must not block the others.
+/// Limit of the providers that start at a time. A start keeps a whole processor busy, so more than a few at a time save
+/// nothing, but a plugin that hangs must not block the others.
 const STARTS: usize = 8;
 
 /// Plugin host. Schemas are requested once for each provider address, and shared by its processes.
@@ -174,7 +174,7 @@ impl Host {
         if !shared.initialized()
             && let Some(description) = kept.as_ref().and_then(Kept::description)
         {
-            // Another process may have sent the same description meanwhile, which is as good.
+            // Another process may have set the same description meanwhile, which is equally good.
             let _ = shared.set(description);
         }
         let title = launch.title.clone();

@@ -38,11 +38,11 @@ pub struct Launch {
     pub protocols: Vec<u32>,
     /// True to encrypt the connection if the plugin can.
     pub tls: bool,
-    /// Time until the handshake line.
+    /// Time limit for the handshake line.
     pub timeout: Duration,
-    /// True for a built-in plugin, which reads nothing from its standard input and notices by itself when this process
-    /// is gone. Others inherit the standard input, as they do from Terraform, and on Linux the kernel ends them with
-    /// this process, however it ends (see [`crate::spawner`]).
+    /// True for a built-in plugin, which reads nothing from its standard input and notices the end of this process by
+    /// itself. Other plugins inherit the standard input, as with Terraform, and on Linux the kernel ends them with
+    /// this process, however that ends (see [`crate::spawner`]).
     pub own: bool,
     /// Environment variables that differ from this process's.
     pub environment: BTreeMap<String, OsString>,
@@ -58,7 +58,7 @@ pub struct Launched {
 }
 
 impl Launch {
-    /// Default of the time until the handshake line.
+    /// Default of the time limit for the handshake line.
     pub const TIMEOUT: Duration = Duration::from_secs(60);
 
     pub async fn start(&self) -> Result<Launched, Diagnostics> {
@@ -75,7 +75,7 @@ impl Launch {
             Some(stdout) => tokio::time::timeout(self.timeout, logs::read_line(stdout)).await,
             None => Ok(Ok(None)),
         };
-        // From here on the process is watched: every return with an error below ends it.
+        // From here on the process is watched, and each error below ends it.
         let waiting = self.waiting.clone().filter(|_| self.own);
         let process = Process::watch(child, &self.title, self.program.clone(), stdout, socket_dir, waiting);
         let line = match line {
@@ -90,7 +90,7 @@ impl Launch {
             }
             Ok(Err(error)) => return Err(self.failure(&format!("Its standard output cannot be read: {error}."))),
             Err(_) => {
-                // Killed first: its output is complete only after its end.
+                // The process is killed first, because its output is complete only after its end.
                 process.kill().await;
                 let lines = process.final_log_lines().await;
                 return Err(self.failure(&format!(
@@ -113,7 +113,7 @@ impl Launch {
                     .client_config(certificate)
                     .map_err(|error| self.failure(&error.to_string()))?,
             ),
-            // The plugin has no TLS; its messages go over a local socket.
+            // The plugin does not use TLS; its messages go over a local socket.
             (Some(_), None) | (None, None) => None,
             (None, Some(_)) => {
                 return Err(self.failure(
@@ -141,18 +141,19 @@ impl Launch {
             .envs(&self.environment)
             .env(COOKIE_NAME, COOKIE_VALUE)
             .env("PLUGIN_PROTOCOL_VERSIONS", protocols.join(","))
-            // The usual range of go-plugin's hosts, used where there are no Unix sockets.
+            // The usual range of hosts that use go-plugin, for systems without Unix sockets.
             .env("PLUGIN_MIN_PORT", "10000")
             .env("PLUGIN_MAX_PORT", "25000")
-            // Left over if this process is a plugin itself: a certificate means TLS, which may be off here.
+            // This variable is set if this process is a plugin itself. A certificate means TLS, which may be
+            // off for the new plugin.
             .env_remove("PLUGIN_CLIENT_CERT")
-            // An empty standard input without the need for a /dev/null: the pipe is closed at once.
+            // An empty standard input that needs no /dev/null: the pipe is closed at once.
             .stdin(if self.own { Stdio::piped() } else { Stdio::inherit() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // Ctrl-C reaches the whole foreground group. Plugins ignore SIGINT (their libraries see to that) and wait for
-        // the request to stop; they stay in the group, because credential helpers that they run may need the terminal.
+        // Ctrl-C reaches the whole foreground group. Plugins ignore SIGINT (their libraries do so) and wait for the
+        // request to stop. They stay in the group, because credential helpers that they run may need the terminal.
         if let Some(identity) = identity {
             command.env("PLUGIN_CLIENT_CERT", identity.pem());
         }
@@ -198,9 +199,9 @@ pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
         runtime_dir,
         Some("/tmp".into()),
         Some("/var/tmp".into()),
-        // Containers with a read-only root have it.
+        // This directory exists in containers with a read-only root.
         Some("/dev/shm".into()),
-        // A chroot into a bare directory has no directory for temporary files, only a working directory.
+        // In a chroot into a bare directory, only the working directory exists.
         std::env::current_dir().ok(),
     ];
     places.into_iter().flatten().filter(|place| place.is_absolute())
@@ -209,7 +210,8 @@ pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
 /// Creates a directory for the plugin's socket: in the directory for temporary files or, if its path is too long or it
 /// is unusable, in the first other directory that works.
 fn socket_dir() -> Option<PrivateDirectory> {
-    // A directory of its own is removed with the process, so no socket is left behind by a plugin that is killed.
+    // The plugin gets a directory of its own, which is removed with the process, so that no socket is left over
+    // when it is killed.
     places_for_sockets()
         .filter_map(|parent| PrivateDirectory::create_in(&parent).ok())
         .find(|dir| dir.path().as_os_str().len() <= LONGEST_SOCKET_DIR)
@@ -235,7 +237,7 @@ fn explain_spawn(program: &Path, error: &io::Error) -> String {
         io::ErrorKind::ExecutableFileBusy => "Another process has the file open for writing. If it is still being \
                                               written, run the command again when that is done."
             .to_owned(),
-        // EAGAIN: the system refuses another process.
+        // EAGAIN: the limit of processes is reached.
         io::ErrorKind::WouldBlock => AT_LIMIT.to_owned(),
         _ => format!("The operating system says: {error}."),
     }

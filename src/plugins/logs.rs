@@ -30,7 +30,7 @@ impl Tail {
         if (starts || !lines.panic.is_empty()) && lines.panic.len() < KEPT_PANIC {
             lines.panic.push(line.to_owned());
         }
-        // Entries of go-plugin's own log below a warning explain no crash.
+        // Entries of go-plugin's own log that are less severe than a warning do not explain a crash.
         let chatter = line.starts_with("{\"@") && !line.contains(":\"error\"") && !line.contains(":\"warn\"");
         if chatter {
             return;
@@ -96,7 +96,8 @@ impl<'l> Entry<'l> {
                 fields,
             };
         }
-        // A line in neither form was printed to standard error past the logger: often by a crash, so it is a warning.
+        // A line in neither form was printed to standard error without the logger, often by a crash, so it is a
+        // warning.
         let mut entry = Entry {
             level: Level::WARN,
             module: String::new(),
@@ -116,7 +117,7 @@ impl<'l> Entry<'l> {
 /// Parses the message of a built-in plugin that it waits for a host; returns the host.
 #[must_use]
 pub fn waiting_for(line: &str) -> Option<String> {
-    // A quick look first: parsing every line as JSON would cost more.
+    // The marker is searched for first, because parsing every line as JSON would take more time.
     if !line.contains(proto::WAITING) {
         return None;
     }
@@ -166,7 +167,7 @@ pub fn relay(plugin: &str, line: &str) {
         message,
         fields,
     } = Entry::read(line);
-    // An event of tracing has a fixed level, so each level needs its own.
+    // The level of a tracing event is fixed at compile time, so each level needs its own.
     macro_rules! log {
         ($level:ident) => {
             tracing::event!(target: "provider", Level::$level, plugin, module, fields, "{message}")

@@ -2,8 +2,8 @@
 //!
 //! Plugins in Go create a file for their socket and cannot run without it. A process that may mount file systems solves
 //! that: it gets a mount namespace of its own, and in it a root directory with the same contents and an empty `/tmp` in
-//! memory, which its plugins inherit. Everything else stays as it was, what is read-only included, and the rest of the
-//! system sees none of it.
+//! memory, which its plugins inherit. Everything else stays unchanged, including read-only parts, and the rest of the
+//! system is not affected.
 
 use std::fs;
 use std::io;
@@ -34,9 +34,10 @@ fn can_be_written(dir: &Path) -> bool {
 }
 
 fn mount(working_dir: &Path) -> io::Result<()> {
-    // Moves the calling thread only: no other may exist yet.
+    // Only the calling thread is moved, so no other thread may exist yet.
     unshare(CloneFlags::CLONE_NEWNS)?;
-    // Mounts must not propagate to the outside. Fails unless "/" is a mount point, before anything is mounted.
+    // The mounts must not propagate out of the namespace. This fails unless "/" is a mount point, and nothing
+    // is mounted then.
     let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", propagation)?;
 
@@ -54,7 +55,7 @@ fn mount(working_dir: &Path) -> io::Result<()> {
         if name == "tmp" {
             continue;
         }
-        // A link cannot be a mount point: it is copied.
+        // A link cannot be a mount point, so it is copied.
         if kind.is_symlink() {
             let target = rustix::fs::readlinkat(&old, &name, Vec::new())?;
             rustix::fs::symlinkat(target, &root, &name)?;
@@ -72,7 +73,7 @@ fn mount(working_dir: &Path) -> io::Result<()> {
         rustix::mount::move_mount(&tree, "", &root, &name, from_itself)?;
     }
     rustix::fs::mkdirat(&root, "tmp", Mode::from_raw_mode(0o755))?;
-    // The new root covers the old one only for others: this process has to enter it.
+    // The new root covers the old one for later lookups only, so this process has to enter it.
     rustix::process::fchdir(&root)?;
     rustix::process::chroot(".")?;
     let attributes = MountFlags::NOSUID | MountFlags::NODEV;

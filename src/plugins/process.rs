@@ -31,9 +31,9 @@ pub struct Process {
     exit: watch::Receiver<Option<Exit>>,
     stderr_open: watch::Receiver<bool>,
     tail: Arc<Tail>,
-    // A change, or the end of this channel with the drop, asks the task that owns the child to kill it.
+    // Sending a value or dropping this sender asks the task that owns the child to kill it.
     kill: watch::Sender<bool>,
-    // The directory of the plugin's socket, removed on drop.
+    // This is the directory of the plugin's socket. It is removed on drop.
     _socket_dir: Option<PrivateDirectory>,
 }
 
@@ -76,7 +76,7 @@ impl Process {
             stderr_sender.send_replace(false);
         }
         if let Some(mut stdout) = stdout {
-            // A full pipe would block the plugin.
+            // Read all the time, because a full pipe would block the plugin.
             tokio::spawn(async move {
                 let _ = tokio::io::copy(&mut stdout, &mut tokio::io::sink()).await;
             });
@@ -88,7 +88,8 @@ impl Process {
                 ended = child.wait() => ended,
                 _ = killed.changed() => {
                     let _ = child.start_kill();
-                    // Also after a kill: a child that nobody waits for remains a zombie.
+                    // The process is waited for even after a kill, because a child that nobody waits for
+                    // remains a zombie.
                     child.wait().await
                 }
             };
@@ -134,7 +135,7 @@ impl Process {
         }
     }
 
-    /// Kills the process and waits up to [`EXIT_GRACE`] until it is gone.
+    /// Kills the process and waits up to [`EXIT_GRACE`] until it has ended.
     pub async fn kill(&self) {
         self.kill.send_replace(true);
         self.wait(EXIT_GRACE).await;
@@ -156,7 +157,8 @@ impl Process {
     /// Returns the final lines of standard error as a paragraph of their own; empty if there are none.
     pub async fn final_log_lines(&self) -> String {
         if self.exit().is_some() {
-            // The last output may still be in the pipe, but not for ever: a child of the plugin may hold the pipe open.
+            // The last output may still be in the pipe. The wait is limited, because a child of the plugin may keep the
+            // pipe open.
             let mut open = self.stderr_open.clone();
             let _ = tokio::time::timeout(EXIT_GRACE, open.wait_for(|open| !open)).await;
         }
@@ -210,11 +212,13 @@ pub(crate) const AT_LIMIT: &str =
 
 /// Returns true if the system refuses to start threads.
 fn is_at_thread_limit() -> bool {
-    // A plugin that is refused a thread panics inside of its libraries, and cannot report it: the same is tried here.
+    // If the system refuses a thread to a plugin, the plugin panics inside of its libraries, and cannot report that.
+    // So the same number of threads is started here as a test.
     let threads: Vec<_> = std::iter::repeat_with(|| {
         let (release, released) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::Builder::new().stack_size(1 << 16).spawn(move || {
-            // All are held until the last has started: the limit counts threads that live at once.
+            // All threads are held until the last one has started, because the limit applies to threads that
+            // live at the same time.
             let _ = released.recv();
         });
         (release, thread)

@@ -35,11 +35,11 @@ pub async fn spawn(mut command: Command) -> io::Result<Child> {
         return spawn_when_written(&mut command);
     };
     let (tell, told) = oneshot::channel();
-    // The child belongs to the runtime of the caller, which waits for it.
+    // The runtime of the caller owns the child, and waits for it.
     let runtime = Handle::current();
     let job = move || {
         let _runtime = runtime.enter();
-        // If the caller has gone, the child is dropped and thereby killed.
+        // If the caller has been dropped, the child is dropped, too, which kills it.
         let _ = tell.send(spawn_when_written(&mut command));
     };
     let _ = thread.send(Box::new(job));
@@ -50,8 +50,8 @@ pub async fn spawn(mut command: Command) -> io::Result<Child> {
 }
 
 fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
-    // Another thread that forks holds every open file until its program runs. An executable that was just written, such as
-    // an unpacked plugin, cannot be started that long.
+    // If another thread forks, its child holds all open files until it executes its program. Meanwhile an executable that
+    // was just written, such as an unpacked plugin, cannot be started.
     for _ in 0..50 {
         match command.spawn() {
             Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::sleep(Duration::from_millis(20)),
@@ -61,7 +61,7 @@ fn spawn_when_written(command: &mut Command) -> io::Result<Child> {
     command.spawn().inspect(tie)
 }
 
-/// On Windows, makes the system end the process together with this one, in whatever way this one ends.
+/// On Windows, makes the system end the process together with this one, however this one ends.
 fn tie(child: &Child) {
     if let Some(id) = child.id() {
         system::groups::tie(id);
@@ -73,8 +73,8 @@ fn tie(child: &Child) {
 /// Does nothing for a program that this machine cannot run, other than a script.
 #[cfg(target_os = "linux")]
 pub fn end_with_us(command: &mut Command) {
-    // With `pre_exec` the standard library uses fork and execvp, which gives a file that the system refuses to the
-    // shell. The plain way reports the refusal.
+    // With `pre_exec` the standard library uses fork and execvp, which passes a file that the system refuses to
+    // the shell. Without it, the refusal is reported.
     let own = std::env::current_exe().ok().and_then(|path| head(&path));
     let runs_here = head(std::path::Path::new(command.as_std().get_program())).is_some_and(|head| {
         head.starts_with(b"#!") || own.is_some_and(|own| machine(&head).is_some_and(|m| Some(m) == machine(&own)))
@@ -85,7 +85,7 @@ pub fn end_with_us(command: &mut Command) {
     let us = rustix::process::getpid();
     let ask = move || {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // This process may have ended just before.
+        // This process may have ended just before the setting took effect.
         if rustix::process::getppid() == Some(us) {
             Ok(())
         } else {
@@ -98,11 +98,11 @@ pub fn end_with_us(command: &mut Command) {
     unsafe {
         command.pre_exec(move || {
             use nix::sys::signal::{SigHandler, Signal, signal};
-            // The end of a terminal reaches each of its processes, but running operations are completed, and need their
-            // plugins.
+            // When a terminal is closed, each of its processes gets SIGHUP, but running operations are completed, and
+            // need their plugins.
             signal(Signal::SIGHUP, SigHandler::SigIgn)?;
-            // If this process runs in the background of a shell, SIGINT is ignored, and would be by the commands of
-            // provisioners, too, which are asked by it to end.
+            // If this process runs in the background of a shell, SIGINT is ignored, also by its children. But
+            // commands of provisioners are ended by SIGINT, so its default is restored.
             signal(Signal::SIGINT, SigHandler::SigDfl)?;
             ask()
         });
@@ -114,7 +114,7 @@ pub fn end_with_us(command: &mut Command) {
 fn head(path: &std::path::Path) -> Option<[u8; 20]> {
     let mut head = [0; 20];
     let mut file = std::fs::File::open(path).ok()?;
-    // Not `read_exact`: scripts may be shorter.
+    // `read_exact` would fail for scripts that are shorter.
     let mut filled = 0;
     while let Some(rest) = head.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match io::Read::read(&mut file, rest).ok()? {

@@ -2,9 +2,8 @@
 //!
 //! Each side generates a certificate for this one run and gives it to the other: the core in the environment, the
 //! plugin in its handshake line. Names, authorities and dates are not checked. A connection is accepted if the peer
-//! presents
-//! *that* certificate and proves to hold its key. The usual path validation would even be in the way: the certificate
-//! of go-plugin is an authority's, which may not stand at the end of a path.
+//! presents *that* certificate and proves to hold its key. The usual path validation would even fail, because
+//! go-plugin's certificate is that of an authority, which is not allowed at the end of a path.
 
 use std::sync::Arc;
 
@@ -36,14 +35,15 @@ pub enum TlsError {
 impl Identity {
     /// Generates a key and a certificate for it, in the form that go-plugin expects.
     pub fn generate() -> Result<Identity, TlsError> {
-        // P-256 rather than go-plugin's own P-521: every server accepts it, and generating it takes no time.
+        // The curve is P-256 and not go-plugin's P-521, because every server accepts it, and generating it
+        // takes no time.
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
         let mut name = DistinguishedName::new();
         name.push(DnType::CommonName, "localhost");
         name.push(DnType::OrganizationName, "Monoform");
         params.distinguished_name = name;
-        // The certificate is its own authority: older servers insist on finding one.
+        // The certificate is its own authority, because older servers require one.
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![
             KeyUsagePurpose::DigitalSignature,
@@ -73,8 +73,8 @@ impl Identity {
             certificate: connection.into(),
             algorithms: algorithms(&provider),
         };
-        // rustls calls every verifier of one's own dangerous. This one accepts a single certificate, which is stricter
-        // than the usual.
+        // rustls calls every custom verifier dangerous. This one accepts a single certificate, which is stricter than
+        // the default.
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
             .dangerous()
@@ -83,7 +83,7 @@ impl Identity {
                 vec![self.certificate.clone()],
                 PrivateKeyDer::Pkcs8(self.key.clone_key()),
             )?;
-        // gRPC servers refuse a connection that does not settle on HTTP/2.
+        // gRPC servers refuse a connection that does not negotiate HTTP/2.
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(Arc::new(config))
     }
@@ -124,7 +124,7 @@ impl ServerCertVerifier for ExactServer {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        // Only the signature proves that the peer holds the key: certificates are public.
+        // Certificates are public, so only the signature proves that the peer has the key.
         rustls::crypto::verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 

@@ -20,7 +20,7 @@ pub async fn output(
     input: Option<Vec<u8>>,
     stop: impl Future<Output = ()>,
 ) -> io::Result<Option<Output>> {
-    // Without input of its own the program must not read that of this process.
+    // A program without input must not read the input of this process.
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = Running::start(command)?;
@@ -33,7 +33,7 @@ pub async fn output(
         }
         Ok(())
     };
-    // All pipes at once: a program that waits for its output to be read would never read its input.
+    // All pipes are served at once: a program that waits for its output to be read might never read its input.
     let work = async { tokio::try_join!(feed, whole(stdout), whole(stderr), running.wait()) };
     let ended = tokio::select! {
         ended = work => Some(ended),

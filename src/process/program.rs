@@ -115,7 +115,7 @@ impl Running {
             group.interrupt();
         }
         let ended = timeout_at(deadline, self.child.wait()).await.ok();
-        // Shells make background processes ignore interrupts.
+        // Shells make background processes ignore interrupts, so these are killed.
         if let Some(group) = &self.group
             && group.is_alive()
         {
@@ -130,7 +130,7 @@ impl Running {
             None => self.child.wait().await,
         };
         if let Some(mut group) = self.group.take() {
-            // Killed processes end at once, unless the system is in trouble.
+            // Killed processes normally end at once.
             gone(&group, Instant::now() + Duration::from_secs(1)).await;
             group.leave();
         }
@@ -180,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_program_started_ends_with_it() {
         let (mut running, pids) = shell("sleep 300 & echo $!; sh -c 'echo $$; sleep 301; true'", 2).await;
-        // The inner shell, and its sleep once that has begun.
+        // The inner shell has started, and so has its sleep.
         while processes::descendants(pids[1]).len() < 2 {
             sleep(Duration::from_millis(10)).await;
         }

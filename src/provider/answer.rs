@@ -20,5 +20,5 @@ pub struct PluginDiagnostic {
 }
 
 /// The receiver of a provisioner's output, piece by piece.
-// A type alias, because `async_trait` would give the `&str` of a closure type in a method one fixed lifetime.
+// A type alias, because in a method `async_trait` would give the `&str` of a closure type one fixed lifetime.
 pub type Output<'a> = dyn Fn(&str) + Send + Sync + 'a;

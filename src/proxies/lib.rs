@@ -87,7 +87,7 @@ impl Proxies {
                 .map(|(value, name)| (name, value))
         };
         let proxy = |name: &str| find(name).map(|(variable, value)| named(variable, &value));
-        // A web server that runs this program as a CGI script passes on the header "Proxy" of a request under this
+        // If this program runs as a CGI script, the web server passes the request's header "Proxy" under this
         // name.
         let is_web_server = get("REQUEST_METHOD").is_some_and(|method| !method.is_empty());
         Proxies {
@@ -136,7 +136,7 @@ impl Proxies {
             Host::Ipv6(address) => Some(IpAddr::V6(address)),
             Host::Domain(_) => None,
         };
-        // As in Go's net/http: no setting sends requests to this machine through a proxy.
+        // As in Go's net/http, requests to this machine never go through a proxy.
         if url.host_str() == Some("localhost") || address.is_some_and(|address| address.is_loopback()) {
             return Way::Local;
         }
@@ -196,7 +196,8 @@ fn exception(text: &str) -> Option<Exception> {
     {
         return of(Matches::Range(address, bits), None);
     }
-    // Before the port: an IPv6 address without brackets has colons itself.
+    // The address is parsed before the port is split off, because an IPv6 address without brackets contains
+    // colons.
     if let Ok(address) = entry.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
         return of(Matches::Address(address), None);
     }
@@ -215,7 +216,7 @@ fn exception(text: &str) -> Option<Exception> {
         Some(name) => (name, false),
         None => (host, true),
     };
-    // Names are compared in the form of URLs, without letters beyond ASCII.
+    // Names are compared as in URLs, where letters beyond ASCII are encoded.
     let name = match Host::parse(name) {
         Ok(Host::Domain(name)) => name,
         _ if name.is_empty() => return None,
@@ -249,7 +250,7 @@ fn is_in_range(address: IpAddr, base: IpAddr, bits: u8) -> bool {
         _ => return false,
     };
     let different: u128 = value ^ of_base;
-    // A shift by the whole width, for a range of all addresses, is none in Rust.
+    // Rust has no shift by the whole width, which a range of all addresses would need.
     different.checked_shr(width - u32::from(bits)).unwrap_or_default() == 0
 }
 

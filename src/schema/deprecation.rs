@@ -87,7 +87,7 @@ impl Marker<'_> {
         if let (Kind::Seq(items), Type::List(_) | Type::Set(_) | Type::Tuple(_)) = (value.kind(), value.ty()) {
             let is_set = matches!(value.ty(), Type::Set(_));
             for (i, item) in items.iter().enumerate() {
-                // Elements of a set are their own keys.
+                // The key of a set's element is the element itself.
                 let key = if is_set { item.clone() } else { Value::number(i) };
                 self.path.0.push(Step::Index(key));
                 visit(self, item);
@@ -95,7 +95,7 @@ impl Marker<'_> {
             }
             return;
         }
-        // Maps, and objects, which replace maps whose elements have an `any`.
+        // Maps, and the objects that replace maps whose element type contains `any`.
         for (key, item) in value.entries().into_iter().flatten() {
             self.path.0.push(Step::Index(Value::shared_string(key.clone())));
             visit(self, item);

@@ -32,7 +32,7 @@ pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
 #[must_use]
 pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     let mut out = Vec::new();
-    // Marks are cached in values, and few objects have ephemeral parts.
+    // Few objects have ephemeral parts, and values cache their marks, so this check is fast.
     if !object.deep_marks().is_ephemeral() {
         return out;
     }
@@ -77,7 +77,7 @@ fn given(schema: &BlockSchema, object: &Value, is_meant: impl Fn(&AttributeSchem
             if !is_meant(attribute) {
                 return true;
             }
-            // Several elements of a set give one path, that of the set.
+            // The elements of a set share one path, which is that of the set.
             if !value.is_null() && !out.contains(path) {
                 out.push(path.clone());
             }
@@ -94,20 +94,21 @@ pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
         return object.clone();
     }
     let changed = change(&Node::Block(schema), object, &|attribute, value| {
-        // A null without marks needs no replacement.
+        // A null without marks stays unchanged.
         let stays = value.is_null() && value.marks().is_empty();
         (attribute.write_only && !stays).then(|| Value::null(value.ty().clone()))
     });
     changed.unwrap_or_else(|| object.clone())
 }
 
-/// Returns true if the path is that of a write-only attribute. What is below one is in no stored object.
+/// Returns true if the path is that of a write-only attribute. Parts of a write-only attribute are in no stored
+/// object.
 #[must_use]
 pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
     let mut node = Some(Node::Block(schema));
     let mut found = false;
     for step in &path.0 {
-        // Keys of collections lead to objects of the same attributes.
+        // Keys of collections select elements with the same attributes.
         let cty::Step::Attribute(name) = step else { continue };
         let Some(here) = node else { return false };
         let attribute = here.attribute(name);
@@ -183,8 +184,7 @@ fn walk_all(
         return;
     }
     match (value.kind(), value.ty()) {
-        // Elements of a set have no stable path: a change of an element would change its path. The mark is on the whole
-        // set.
+        // The path of a set's element changes whenever the element does, so the mark is on the whole set.
         (Kind::Seq(items), Type::Set(_)) => {
             for item in items.iter() {
                 let here = path.clone();
@@ -231,7 +231,7 @@ fn change(node: &Node<'_>, object: &Value, f: &dyn Fn(&AttributeSchema, &Value) 
         }
     };
     let attributes = ty.attributes().iter().zip(values.iter());
-    // A part without a change is shared with the old object: objects can be large.
+    // Unchanged parts are shared with the old object, because objects can be large.
     with_changes(object, attributes.map(|(a, value)| changed(&a.name, value)))
 }
 

@@ -186,7 +186,8 @@ impl BlockSchema {
                     (_, Type::List(e)) => Value::list((**e).clone(), Vec::new()),
                     (_, Type::Set(e)) => Value::set((**e).clone(), Vec::new()),
                     (_, Type::Map(e)) => Value::map((**e).clone(), Default::default()),
-                    // Blocks with an `any` in them form objects and tuples, for a map or list has one element type.
+                    // Blocks whose type contains `any` form objects and tuples, because a map or list has a single
+                    // element type.
                     (Nesting::Map, _) => Value::empty_object(),
                     _ => Value::empty_tuple(),
                 },
@@ -233,7 +234,7 @@ impl AttributeSchema {
     #[must_use]
     pub fn implied_type(&self) -> Type {
         match &self.ty {
-            // Optional attributes are relevant to conversions only: values have all attributes.
+            // Only conversions use optional attributes; a value has all attributes.
             AttributeType::Plain(ty) => ty.without_optional(),
             AttributeType::Nested(nested) => nested.implied_type(),
         }

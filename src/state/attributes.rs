@@ -79,7 +79,7 @@ impl RawJson {
         let bytes = text.as_bytes();
         let mut i = 0;
         while i < bytes.len() {
-            // Everything looked for is ASCII, or begins with a byte that no other character contains, so every cut is
+            // The search compares ASCII characters, or bytes that no other character contains, so every cut is
             // between characters.
             let escape = match bytes[i] {
                 b'<' => "\\u003c",
@@ -158,8 +158,8 @@ pub(crate) fn indent(bytes: &[u8], level: usize, out: &mut Vec<u8>) {
                 out.extend(bytes.get(i));
                 i += 1;
             }
-            // Long texts (policies, certificates) are copied up to the next quote or backslash at once, not byte by
-            // byte.
+            // Long texts (policies, certificates) are copied in blocks up to the next quote or backslash, not byte
+            // by byte.
             _ if inside => {
                 let rest = &bytes[i..];
                 let plain = rest

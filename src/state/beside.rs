@@ -46,8 +46,8 @@ pub(crate) fn is_of_others(found: &fs::Metadata) -> bool {
 fn replace_with(path: &Path, text: &[u8], policy: Policy) -> Result<(), StateError> {
     let dir = directory(path);
     fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
-    // In a directory that others can write, a foreign symlink would make us overwrite a file that its owner cannot
-    // write. The user's own symlinks are followed.
+    // In a directory that others can write, somebody else's symlink could make us overwrite a file that its owner
+    // cannot write. The user's own symlinks are followed.
     let follows = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => !is_of_others(&found),
         Ok(found) => !found.is_file(),

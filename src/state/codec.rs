@@ -102,7 +102,7 @@ impl Codec {
     pub fn decode(&self, stored: &[u8]) -> Result<Option<Decoded>, FormatError> {
         let Some(cipher) = self.0.as_ref().filter(|_| !stored.is_empty()) else {
             return match document::decode(stored) {
-                // Encryption is checked after a failure, so that a state without it is parsed only once.
+                // Encryption is considered only after a failure, so that a plain state is parsed only once.
                 Err(_) if is_sealed(stored) => Err(FormatError::Encrypted),
                 decoded => Ok(decoded?.map(|state| Decoded { state, outdated: false })),
             };

@@ -31,8 +31,8 @@ pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
     match v4::read(text) {
         Ok(Some(state)) => Ok(Some(state)),
         Ok(None) => older(text).map(Some),
-        // A version other than 4 may not parse as version 4 at all, so an error of that reading is only good for a text
-        // of that version.
+        // A text of another version may not parse as version 4 at all, so the error of that attempt is reported only
+        // for version 4.
         Err(error) => Err(match version(text) {
             Ok(4) => error,
             Ok(_) => return older(text).map(Some),

@@ -5,12 +5,12 @@
 //! lock.
 //!
 //! Terraform's record locks belong to the process, and vanish when the process closes *any* descriptor of the file: to
-//! evaluate `file("terraform.tfstate")` would be enough. Ours belong to the open file ([`system::locks`]), which the system
-//! holds against the other kind, and against a second lock in this process, but does not lose that way.
+//! evaluate `file("terraform.tfstate")` would be enough. The locks of this program belong to the open file
+//! ([`system::locks`]). They exclude Terraform's locks and a second lock in this process, but are not lost in that way.
 //!
-//! A program that waits for a lock may have opened the file long before it gets it, and Terraform goes on with what it
-//! opened. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not rename
-//! another over it.
+//! A program that waits for a lock may have opened the file long before it gets the lock, and Terraform continues to use
+//! that open file. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not
+//! rename another over it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -37,7 +37,7 @@ pub struct FileLock {
 impl FileLock {
     /// Locks a state file, which is created if there is none. If another process holds the lock, it tries again until
     /// `timeout` has passed, at intervals that grow from 125 milliseconds to a second. Meanwhile `cancelled` is called ten
-    /// times a second whether to give up.
+    /// times a second; if it returns true, the attempt ends.
     pub fn acquire(
         path: &Path,
         info: &LockInfo,
@@ -87,7 +87,7 @@ impl FileLock {
 
     fn end(&mut self) -> Result<(), StateError> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        // Everything is removed while the lock is still held: the files of the next holder are not ours to remove. The
+        // All files are removed while the lock is held, because the next holder creates files of the same names. The
         // information is removed last, right before the lock: a Terraform that finds a lock without it stops waiting.
         let mut result = Ok(());
         if self.created
@@ -98,7 +98,7 @@ impl FileLock {
             result = Err(StateError::io("cannot remove", &self.path, e));
         }
         let info = info_path(&self.path);
-        // A directory or device of that name was there before, and made the locking fail.
+        // A directory or device of that name existed before, and has made the locking fail.
         let removed = match fs::metadata(&info) {
             Ok(found) if !found.is_file() => Ok(()),
             _ => fs::remove_file(&info),
@@ -139,7 +139,7 @@ fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
         if left.is_zero() {
             return true;
         }
-        // In short steps, so that an interrupt takes effect soon.
+        // Waits in short steps, so that an interrupt takes effect soon.
         std::thread::sleep(left.min(Duration::from_millis(100)));
     }
 }
@@ -166,8 +166,8 @@ fn attempt(path: &Path, identify: &dyn Fn(&File) -> io::Result<Identity>) -> Res
         if !try_lock(&file).map_err(|e| StateError::io("cannot lock", path, e))? {
             return Ok(None);
         }
-        // The previous holder may have removed the file between our opening and locking it. An NFS server reports that
-        // as ESTALE; any other error would come again.
+        // The previous holder may have removed the file after it was opened here and before it was locked. An NFS
+        // server reports that as ESTALE; any other error would recur.
         let same = identify(&file).and_then(|found| Ok(found == Identity::at(path)?));
         match same {
             Ok(true) => return Ok(Some((file, created))),
@@ -196,7 +196,8 @@ fn info_path(path: &Path) -> PathBuf {
 #[must_use]
 pub fn read_info(path: &Path) -> Option<LockInfo> {
     let path = info_path(path);
-    // Reading a pipe would block without end, and a foreign link could show a file that its owner must not read.
+    // Reading a pipe could block for ever, and somebody else's link could show a file that its owner must not
+    // read.
     let foreign = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink() && is_of_others(&found));
     if foreign || !fs::metadata(&path).ok()?.is_file() {
         return None;
@@ -289,7 +290,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.tfstate");
         let held = lock(&path, 0).unwrap();
-        // A child process has this descriptor until its exec.
+        // A child process has this file descriptor until it executes its program.
         let inherited = held.file.as_ref().unwrap().try_clone().unwrap();
         fs::write(&path, "x").unwrap();
         held.release().unwrap();
@@ -321,7 +322,7 @@ mod tests {
         let failing = |code: i32| move |_: &File| Err(io::Error::from_raw_os_error(code));
         let error = attempt(&path, &failing(libc::EIO)).unwrap_err().to_string();
         assert!(error.contains("cannot read") && error.contains("s.tfstate"), "{error}");
-        // A file that a server has replaced is opened again, but not for ever.
+        // A file that a server has replaced is opened again, but only a limited number of times.
         let count = std::cell::Cell::new(0);
         let stale = |_: &File| {
             count.set(count.get() + 1);

@@ -316,7 +316,7 @@ impl State {
                 })
                 .provider = provider.clone();
         }
-        // Without a provider no entry can be created; removing an object that does not exist ends here.
+        // Without a provider no entry can be created. If the object to remove does not exist, nothing changes.
         let Some(resource) = self.resources.get_mut(&containing) else {
             return;
         };
@@ -348,7 +348,7 @@ impl State {
     #[must_use]
     pub fn same_content(&self, other: &State) -> bool {
         fn same_object(a: &Arc<Object>, b: &Arc<Object>) -> bool {
-            // Unchanged objects are shared between snapshots, so that most comparisons are of pointers.
+            // Snapshots share unchanged objects, so most comparisons only compare pointers.
             Arc::ptr_eq(a, b) || a == b
         }
         fn same_instance(a: &InstanceState, b: &InstanceState) -> bool {

@@ -31,7 +31,7 @@ impl Relocation {
         if self.to.is_empty() {
             return;
         }
-        // If only some instances of a resource have moved, dependents depend on the old address, too.
+        // If only some instances of a resource have moved, dependents still depend on the old address, too.
         for (resource, _, key, _) in state.instances() {
             if let Some(to) = self.to.get_mut(&resource.config())
                 && !self.moved.contains(&resource.instance(key.clone()))
@@ -55,7 +55,8 @@ impl Relocation {
                 of_moved.rewrite_objects(instance);
             }
         }
-        // Another resource of the old state has that address, and a dependency on it would mean that one.
+        // Another resource of the old state has that address, so a dependency on it would refer to that
+        // resource.
         let taken: HashSet<ConfigResource> = from.resources.keys().map(AbsResource::config).collect();
         self.to
             .retain(|_, to| to.iter().all(|address| !taken.contains(address)));
@@ -74,7 +75,7 @@ impl Relocation {
     }
 
     fn rewrite_object(&self, object: &mut Arc<Object>) {
-        // An object that stays the same also stays shared with the earlier state.
+        // An unchanged object stays shared with the earlier state.
         if !object.dependencies.iter().any(|d| self.to.contains_key(d)) {
             return;
         }

@@ -59,8 +59,8 @@ pub(crate) fn judge(
         return Verdict::Unused(Unused::Unreadable);
     };
     let snapshot = decoded.state;
-    // A state file that is a prefix of the pending snapshot is a write cut short, even if only the line break at the
-    // end is missing.
+    // If the state file is a prefix of the pending snapshot, its write was interrupted, even if only the last line
+    // break is missing.
     if text.is_none_or(|text| pending.starts_with(text)) {
         return Verdict::Completes(snapshot);
     }

@@ -38,7 +38,7 @@ impl FoundFile {
     pub(crate) fn counting_text(&self, codec: &Codec) -> Result<Vec<u8>, StateError> {
         match &self.pending {
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => codec.encode(snapshot),
-            // The bytes may be plain, from before encryption was configured.
+            // The bytes may be plain text from before encryption was configured.
             _ => match self.state.as_ref().filter(|_| self.outdated) {
                 Some(state) => codec.encode(state),
                 None => Ok(self.text.clone()),
@@ -59,7 +59,8 @@ pub(crate) fn read_file(path: &Path, locked: bool, codec: &Codec) -> Result<Foun
     if !is_replaceable(path) {
         return read_stream(path, codec);
     }
-    // Without the lock, another program may write the file while it is read. With it, the first reading is good.
+    // Without the lock, another program may write the file while it is read. With the lock, the first reading is
+    // correct.
     let mut attempts = if locked { 1 } else { 20 };
     loop {
         attempts -= 1;
@@ -68,8 +69,8 @@ pub(crate) fn read_file(path: &Path, locked: bool, codec: &Codec) -> Result<Foun
         let decoded = text.as_deref().map_or(Ok(None), |text| codec.decode(text));
         let outdated = matches!(&decoded, Ok(Some(decoded)) if decoded.outdated);
         let state = decoded.map(|decoded| decoded.map(|decoded| decoded.state));
-        // Before the pending file is judged: a state without its key must not be taken for a damaged one, which that would
-        // replace.
+        // Errors of decryption are checked before the pending file is considered: a state whose key is missing must not
+        // count as damaged, because the pending snapshot would replace it.
         if let Err(source) = state.as_ref()
             && source.is_of_encryption()
             && version_of(path) == before
@@ -84,7 +85,7 @@ pub(crate) fn read_file(path: &Path, locked: bool, codec: &Codec) -> Result<Foun
             continue;
         }
         let state = match &pending {
-            // The pending snapshot makes up for a state file that cannot be read.
+            // The pending snapshot replaces a state file that cannot be read.
             Some(Verdict::Completes(_) | Verdict::Replaces(_)) => state.ok().flatten(),
             _ => state.map_err(|source| unreadable(path, source))?,
         };
@@ -152,7 +153,7 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
         return replace_file(path, text);
     }
     let pending = pending::path_of(path);
-    // A link or a pipe of that name was not made by this program.
+    // This program has not created a link or a pipe of that name.
     remove_unless_file(&pending)?;
     replace_file(&pending, text)?;
     let created = !path.exists();
@@ -164,20 +165,20 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
         .open(path)
     {
         Ok(file) => file,
-        // Nothing was overwritten yet, so the old snapshot remains the state.
+        // Nothing was overwritten yet, so the old snapshot is still the state.
         Err(e) => return Err(withdraw(&pending, StateError::io("cannot write", path, e))),
     };
     if let Err(e) = reserve(&file, text.len() as u64) {
         return Err(withdraw(&pending, StateError::io("cannot write", path, e)));
     }
     let write = || {
-        // Emptied first: the beginning of a new snapshot followed by the end of an old one might pass for a state, but
-        // the beginning alone never does.
+        // The file is truncated first: the beginning of a new snapshot followed by the end of an old one might be a
+        // valid state, but the beginning alone never is.
         file.set_len(0)?;
         (&file).write_all(text)?;
         file.sync_all()
     };
-    // From here on the pending file is needed until the state is whole again.
+    // From here on the pending file is needed until the state file is complete again.
     write().map_err(|e| {
         let note = format!(
             "{} (the new snapshot is complete in {}, and will be used from there)",
@@ -187,7 +188,7 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
         StateError::io("cannot write", path, io::Error::new(e.kind(), note))
     })?;
     if created {
-        // After a power cut, the name of a new file must be there when that of the pending one is not.
+        // The name of a new state file must be durable before the pending file is removed.
         sync_directory(path);
     }
     remove_pending(&pending);
@@ -197,7 +198,8 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
 
 fn sync_directory(path: &Path) {
     if let Err(e) = system::files::sync_directory(directory(path)) {
-        // Not every file system can sync a directory; without it, a power cut can lose the latest write only.
+        // Not every file system can sync a directory. Without it, a power cut can lose the latest write, but no
+        // earlier one.
         tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
     }
 }

@@ -10,7 +10,7 @@
 //!    file system can do that, space is reserved beforehand, so that a full disk is met while the old snapshot is still
 //!    there.
 //!
-//! If the second step is cut short, the pending file is still there and complete; the next reader of the state decides by
+//! If the second step is interrupted, the pending file is still there and complete; the next reader of the state decides by
 //! lineage and serial which of the two is the state (see [`crate::pending`]). A reader that holds the lock also completes
 //! the step. Links, owner and mode of the state file stay as they are, since it stays the same file.
 //!
@@ -154,7 +154,7 @@ impl LocalStore {
                     .find(&JournalLocation::Beside(self.read_path.clone()), state.as_ref())?,
                 false => None,
             };
-            // Without the lock, a run may have written the state between reading it and its journal.
+            // Without the lock, a run may have written the state after it was read and before its journal was.
             if attempts > 0 && version_of(&self.read_path) != before && !locked {
                 std::thread::sleep(Duration::from_millis(5));
                 continue;
@@ -176,7 +176,7 @@ impl LocalStore {
             None => {}
             Some(pending) if locked => self.settle(pending, &found)?,
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => {
-                // Another process may be writing, so nothing is reported.
+                // Another process may be writing, so this is only logged.
                 tracing::info!("the snapshot with serial {} is pending, and used", snapshot.serial);
                 self.pending = true;
             }
@@ -205,8 +205,8 @@ impl LocalStore {
         if self.known.is_none() {
             self.read()?;
         }
-        // The new journal replaces an earlier one and continues the state file, so that file must have the earlier results
-        // first.
+        // The new journal replaces an earlier one and continues the state file, so the earlier results must be in that
+        // file first.
         if let Some(Some(known)) = self.known.clone() {
             if self.read_path != self.path {
                 self.write_snapshot(known)?;
@@ -233,13 +233,13 @@ impl LocalStore {
 
     /// Writes the chosen snapshot to the state file, and removes the pending one.
     fn settle(&mut self, pending: &Verdict, found: &FoundFile) -> Result<(), StateError> {
-        // A remaining pending snapshot would take effect again when somebody restores an older state.
+        // A leftover pending snapshot would take effect again if somebody restored an older state.
         let pending_path = pending::path_of(&self.path);
         match pending {
             Verdict::Same => remove_pending(&pending_path),
             Verdict::Completes(snapshot) | Verdict::Replaces(snapshot) => {
                 let kept = match pending {
-                    // The old contents are nowhere else, and may have objects that the pending snapshot does not know.
+                    // The old contents exist nowhere else, and may contain objects that the pending snapshot does not.
                     Verdict::Replaces(_) => Some(stamped_backup(&self.path)),
                     _ => None,
                 };
@@ -271,7 +271,7 @@ impl LocalStore {
     /// Writes a state as the next snapshot, if its contents are new: sets the serial, and a lineage if it has none yet, and
     /// records the version of the writer. Before the first write, the previous state is copied to the backup file.
     pub fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
-        // The new snapshot continues the serial and the lineage of the stored one.
+        // The new snapshot continues the serial and the lineage of the stored one, which is read for that.
         if self.known.is_none() {
             self.read()?;
         }
@@ -292,14 +292,16 @@ impl LocalStore {
         }
         let text = encode(&snapshot)?;
         self.back_up(&snapshot)?;
-        // Before the write: at every instant, the state file must be one that the journal knows.
+        // The snapshot is announced before the write, because at every instant the journal must know the
+        // snapshot in the state file.
         if self.keeper.is_writing() {
             self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
         let stored = self.codec.seal(&snapshot, text)?;
         write_in_place(&self.path, &stored)?;
         let serial = snapshot.serial;
-        // From now on the state is in the file that was written, and the next snapshot is compared with that.
+        // From now on the current state is in the file that was written, and the next snapshot is compared with
+        // it.
         self.known = Some(Some(snapshot));
         self.read_path.clone_from(&self.path);
         self.pending = false;
@@ -316,7 +318,8 @@ impl LocalStore {
             return Ok(());
         };
         if self.read_path != self.path {
-            // The write overwrites the file that is written, not the one that was read. A pipe or a device loses nothing.
+            // The write overwrites this file, not the one that was read. Writing to a pipe or a device overwrites
+            // nothing.
             if is_replaceable(&self.path) {
                 let found = read_file(&self.path, self.lock.is_some(), &self.codec)?;
                 if found.counts().is_some_and(|previous| !previous.same_content(snapshot)) {
@@ -331,8 +334,8 @@ impl LocalStore {
             return Ok(());
         };
         if !previous.same_content(snapshot) {
-            // A pending snapshot was read instead of the file, which may be damaged; and a plain text from before encryption
-            // was configured must not be copied.
+            // If a pending snapshot was read, the file may be damaged; and plain text from before encryption was configured
+            // must not be copied.
             let text = match self.pending || self.outdated {
                 true => self.codec.encode(previous)?,
                 false => fs::read(&self.read_path).map_err(|e| StateError::io("cannot read", &self.read_path, e))?,

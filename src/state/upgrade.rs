@@ -97,7 +97,7 @@ fn output(output: OutputV3) -> Result<OutputValue, ContentError> {
 
 /// Returns the type that Terraform gives an output of an old state: a list or a map if all parts have one type.
 fn collected(ty: &Type) -> Type {
-    // The type that is recorded beside the value is of no use: it does not have the types of the parts.
+    // The recorded type is not used, because it lacks the types of the parts.
     match ty {
         Type::Tuple(parts) => match parts.split_first() {
             Some((first, rest)) if rest.iter().all(|part| part == first) => Type::list(collected(first)),
@@ -126,11 +126,11 @@ fn upgrade<O>(file: FileV3<O>, output: impl Fn(O) -> Result<OutputValue, Content
                 return Err(content("modules".into(), ContentError::ModulePath(old.path)));
             }
         };
-        // Modules have no instance keys before version 4.
+        // Before version 4, modules have no instance keys.
         let module = names
             .iter()
             .fold(ModuleInstance::root(), |m, name| m.child(&**name, InstanceKey::None));
-        // Version 4 stores outputs of the root module only.
+        // Version 4 stores only the outputs of the root module.
         if module.is_root() {
             for (name, old) in old.outputs.unwrap_or_default() {
                 let value = output(old).map_err(|error| content(format!("output \"{name}\""), error))?;
@@ -157,8 +157,8 @@ fn add_resource(module: &ModuleInstance, key: &str, old: ResourceV3, state: &mut
     for (i, deposed) in old.deposed.unwrap_or_default().into_iter().enumerate() {
         instance
             .deposed
-            // Old formats have a list of deposed objects without keys, so keys are made from the positions: the same
-            // ones at each reading.
+            // Old formats have a list of deposed objects without keys, so keys are made from the positions, which
+            // gives the same ones at each reading.
             .insert(DeposedKey(format!("{:08x}", i + 1).into()), Arc::new(object(deposed)?));
     }
     if !instance.is_empty() {
@@ -211,8 +211,8 @@ fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> R
     if old.provider.contains("provider.") {
         return Ok(addrs::parse::provider_config(&old.provider)?);
     }
-    // Older states have a name and perhaps an alias, relative to the module; an empty one means the provider that the
-    // type implies.
+    // Older states have a name and perhaps an alias, both relative to the module; an empty text means the provider
+    // that the type implies.
     let (name, alias) = match old.provider.split_once('.') {
         Some((name, alias)) => (name, Some(alias)),
         None if old.provider.is_empty() => (resource.implied_provider(), None),

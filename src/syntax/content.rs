@@ -52,7 +52,8 @@ pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnos
     let mut content = Content::default();
     for attribute in &body.attributes {
         if spec.attributes.iter().any(|(name, _)| *name == &*attribute.name) {
-            // Only in the JSON syntax: in the native one, the parser has reported the duplicate.
+            // Duplicates are checked in the JSON syntax only, because the parser has reported duplicates in the
+            // native one.
             if let Some(first) = content.attribute(&attribute.name) {
                 diagnostics.push(
                     Diagnostic::error(
@@ -128,7 +129,7 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
             diagnostics.push(json::extraneous(attribute, expected));
             continue;
         }
-        // The name exists, in the other form: that helps more than the nearest name.
+        // The name exists in the other form (argument or block), which helps more than the nearest name.
         if spec.blocks.iter().any(|(ty, _)| *ty == name) {
             diagnostics.push(block_as_argument(attribute));
             continue;
@@ -212,7 +213,7 @@ pub fn argument_as_block(ty: &str, range: &Range, open: &Range, is_bare: bool) -
         end: open.start,
         ..range.clone()
     };
-    // A block with labels is no value, so there is no mechanical correction.
+    // A block with labels cannot be written as a value, so there is no automatic correction.
     match is_bare {
         true => problem.mended_by(Edit::stretch(&before, format!("{ty} = "))),
         false => problem,

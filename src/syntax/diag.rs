@@ -18,7 +18,7 @@ pub enum Severity {
 }
 
 /// A problem as it is reported to a user.
-// Boxed, because most functions have it as their error type: results stay one pointer larger than their value.
+// The content is boxed, because most functions return it as their error, and the results should be small.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic(Box<DiagnosticParts>);
 

@@ -44,14 +44,14 @@ impl Edit {
             return Some(start..end);
         };
         let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        // Whole words only: `a` must not be found within `bar`.
+        // Only whole words count: `a` must not be found within `bar`.
         let mut found = stretch.match_indices(word.as_str()).filter(|(at, _)| {
             let before = stretch[..*at].chars().next_back();
             let after = stretch[at + word.len()..].chars().next();
             !before.is_some_and(part_of_name) && !after.is_some_and(part_of_name)
         });
         let (at, _) = found.next()?;
-        // Twice: the edit could change the wrong one.
+        // If the word occurs twice, the edit could change the wrong one.
         if found.next().is_some() {
             return None;
         }

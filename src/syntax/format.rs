@@ -172,13 +172,13 @@ impl<'t> Edits<'_, 't> {
         }
         let mut inside: Vec<Piece<'t>> = pieces.drain(2.min(pieces.len())..).collect();
         let mut quotes = 0usize;
-        // The interpolation must reach from the first quote to the last: nested strings are skipped, and text beside it
-        // ends the search.
+        // The interpolation must extend from the first quote to the last one: nested strings are skipped, and any text
+        // beside it ends the search.
         for piece in &inside {
             match piece.kind {
                 TokenKind::OpenQuote => quotes += 1,
                 TokenKind::CloseQuote => quotes = quotes.saturating_sub(1),
-                // Text, or a second sequence: the first and the last one are not the same.
+                // There is text beside the sequence, or a second sequence.
                 TokenKind::OpenInterpolation | TokenKind::CloseSequence | TokenKind::QuotedText if quotes == 0 => {
                     return;
                 }

@@ -157,7 +157,7 @@ fn members<'n>(node: &'n Node, label: Option<&str>, diagnostics: &mut Diagnostic
         .at(&at.start_range())
     };
     match &node.kind {
-        // HCL reads null as no block at all.
+        // HCL treats null as no block.
         Kind::Null => Vec::new(),
         Kind::Object(members) => members.iter().collect(),
         Kind::Array(items) => {

@@ -34,7 +34,7 @@ fn run<'t>(file: &Arc<str>, text: &'t str, base: Pos, mode: Mode) -> Tokens<'t> 
         bytes: text.as_bytes(),
         at: 0,
         pos: base,
-        // A guess that saves most reallocations: tokens, with blanks, are about four bytes long.
+        // Tokens, including blanks, are about four bytes long. This estimate avoids most reallocations.
         tokens: Vec::with_capacity(text.len() / 4 + 2),
         modes: vec![mode],
         previous: TokenKind::Newline,
@@ -157,8 +157,8 @@ impl<'t> Lexer<'t> {
             b'/' if next == b'/' => self.line_comment(),
             b'/' if next == b'*' => match self.text[at + 2..].find("*/") {
                 Some(n) => self.general(T::BlockComment, at + 2 + n + 2),
-                // HCL's grammar knows no unclosed comment: the slash is an operator, at which the parser reports the
-                // error.
+                // HCL's grammar has no unclosed comment: the slash becomes an operator, at which the parser reports
+                // the error.
                 None => self.simple(T::Slash, at + 1),
             },
             b'/' => self.simple(T::Slash, at + 1),
@@ -167,7 +167,7 @@ impl<'t> Lexer<'t> {
             b'"' => self.quote(),
             b'{' => self.open_brace(),
             b'}' => self.close_brace(),
-            // Only at the end of a sequence is the tilde a strip marker.
+            // The tilde is a strip marker only at the end of a sequence.
             b'~' if next == b'}' && self.modes.last() == Some(&Mode::Sequence { braces: 0 }) => {
                 self.close_sequence(at + 2);
             }
@@ -186,7 +186,8 @@ impl<'t> Lexer<'t> {
             b'=' => self.simple(T::Assign, at + 1),
             b'+' => self.simple(T::Plus, at + 1),
             b'-' => self.simple(T::Minus, at + 1),
-            // One token, so that the parser can name the function that replaces the operator.
+            // The operator is lexed as one token, so that the parser can name the function that replaces this
+            // operator.
             b'*' if next == b'*' => self.simple(T::Invalid, at + 2),
             b'*' => self.simple(T::Star, at + 1),
             b'%' => self.simple(T::Percent, at + 1),
@@ -211,7 +212,7 @@ impl<'t> Lexer<'t> {
                 if unicode_ident::is_xid_start(c) {
                     self.name();
                 } else {
-                    // The whole grapheme cluster, so that the error points at one visible character.
+                    // The whole grapheme cluster is taken, so that the error points at one visible character.
                     let len = self.text[at..].graphemes(true).next().map_or(c.len_utf8(), str::len);
                     self.general(T::Invalid, at + len);
                 }
@@ -340,7 +341,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn quote(&mut self) {
-        // After an operand, a quote can only be the end of the string around the sequence.
+        // After an operand, a quote can only end the string around the sequence.
         let in_quoted = self.modes.len() >= 2 && self.modes[self.modes.len() - 2] == Mode::Quoted;
         if in_quoted && matches!(self.modes.last(), Some(Mode::Sequence { .. })) && self.after_operand() {
             self.modes.truncate(self.modes.len() - 2);
@@ -392,7 +393,7 @@ impl<'t> Lexer<'t> {
         let run = self.bytes[at..].iter().take_while(|b| **b == byte).count();
         match (run, self.byte(at + run)) {
             (1, b'{') => (at, true),
-            // Two or more before a brace are an escape: the brace is text.
+            // Two or more signs before a brace are an escape, and the brace is text.
             (_, b'{') => (at + run + 1, false),
             _ => (at + run, false),
         }
@@ -443,14 +444,14 @@ impl<'t> Lexer<'t> {
             return self.line(TokenKind::QuotedNewline, end);
         }
         self.leave_strings();
-        // The line break is not consumed: the mode outside of the string determines its meaning.
+        // The line break is not consumed, because the mode outside of the string determines its meaning.
     }
 
     /// Returns true if the next quote looks like a closing one: nothing before it in its line could precede a string.
     /// Only the next 2000 bytes are searched.
     fn next_quote_closes(&self, from: usize) -> bool {
         let rest = &self.bytes[from..];
-        // Bounded, because each line break in a string searches again: without a limit, the time would be quadratic.
+        // The search is limited, because each line break in a string repeats it, which would take quadratic time.
         let Some(quote) = rest.iter().take(2000).position(|b| *b == b'"') else {
             return false;
         };
@@ -459,7 +460,7 @@ impl<'t> Lexer<'t> {
         match lead.last() {
             None => false,
             Some(b'=' | b'(' | b'[' | b'{' | b',' | b':' | b'?' | b'&' | b'|' | b'<' | b'>' | b'+' | b'!') => false,
-            // `type "label"` begins a block: a name alone and a blank.
+            // A name, a blank and a quote begin a block, as in `type "label"`.
             Some(_) => {
                 lead.len() == quote - line_start
                     || !lead
@@ -475,8 +476,8 @@ impl<'t> Lexer<'t> {
             return;
         }
         let at = self.at;
-        // After a sequence over several lines, a heredoc's line may continue in the middle; the marker counts at column
-        // 1 only.
+        // After a sequence over several lines, the line of a heredoc may continue in the middle. The marker counts only
+        // at column 1.
         let start_of_line = self.pos.column == 1;
         if start_of_line && let Some(end) = self.is_marker_line(at, marker) {
             self.modes.pop();

@@ -69,7 +69,7 @@ pub(crate) fn read_file<T>(
     let (text, bad_bytes) = text::decode_utf8(bytes);
     let tokens = lexer::lex(&file, &text, Pos::default());
     let mut parser = Parser::new(&tokens, true);
-    // One report for all of them. In comments, invalid bytes are harmless.
+    // All invalid bytes are reported by one error. In comments they are harmless.
     let _ = bad_bytes.into_iter().any(|at| parser.bad_encoding(at));
     let body = parser.file_body();
     let problems = parser.finish();
@@ -171,7 +171,7 @@ impl<'t> Parser<'t> {
     /// Returns the problems in the order in which they were found. That is nearly the order of the text, but a missing
     /// brace at the end comes last.
     fn finish(mut self) -> Diagnostics {
-        // Recovery may read the same text again, and find the same problem.
+        // Recovery may read the same text again and find the same problem, which is reported once.
         self.diagnostics
             .dedup_by(|b, a| a.summary == b.summary && a.subject == b.subject);
         Diagnostics(self.diagnostics)
@@ -186,7 +186,7 @@ impl<'t> Parser<'t> {
             match self.tokens.kind(index) {
                 TokenKind::Blank | TokenKind::BlockComment | TokenKind::Bom => {}
                 TokenKind::Newline if !self.newlines => {}
-                // A comment that ends its line counts as the line break.
+                // A comment at the end of a line counts as the line break.
                 TokenKind::LineComment if !self.newlines || !self.tokens.ends_line(index) => {}
                 _ => return index,
             }
@@ -264,7 +264,8 @@ impl<'t> Parser<'t> {
     }
 
     /// Enters a part of the grammar that can contain itself. On success, [`Parser::leave`] must follow.
-    // No wrapper takes a closure here, nor for `set_newlines`: each closure would cost stack at each level.
+    // Neither this function nor `set_newlines` takes a closure, because a closure would need stack at each
+    // level.
     fn enter(&mut self) -> Parsed<()> {
         if self.depth >= MAX_DEPTH {
             return Err(self.error(
@@ -321,7 +322,7 @@ impl<'t> Parser<'t> {
         // Recovery may return to text that has been reported already.
         if !self.too_deep && self.furthest_error.is_none_or(|furthest| furthest < token) {
             self.furthest_error = Some(token);
-            // In the line of another error, or at a closing bracket after one, it is likely a consequence.
+            // An error on the line of another one, or at a closing bracket after one, is likely a consequence.
             let line = self.tokens.start(token).line;
             let again = self
                 .doubt

@@ -48,11 +48,11 @@ fn nearest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     let length = misspelt.chars().count();
     let mut best: Option<(usize, &str, bool)> = None;
     for candidate in candidates {
-        // An identical name is no suggestion: the error has another cause.
+        // An identical name is no suggestion, because the error has another cause.
         if candidate == misspelt {
             continue;
         }
-        // The distance is at least the difference in length; this saves computing it.
+        // The distance is at least the difference in length, so a large difference need not be computed.
         if candidate.chars().count().abs_diff(length) >= 3 {
             continue;
         }
@@ -95,7 +95,7 @@ fn swaps_neighbours(a: &str, b: &str) -> bool {
 /// Returns the number of insertions, deletions and replacements between two words.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
-    // One row of the Levenshtein matrix at a time.
+    // Only one row of the Levenshtein matrix is kept at a time.
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.chars().enumerate() {
         let mut diagonal = row[0];

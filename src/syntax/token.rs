@@ -84,7 +84,7 @@ impl TokenKind {
         )
     }
 
-    /// Returns true if the token closes something.
+    /// Returns true if the token is a closing one, such as a bracket or a quote.
     #[must_use]
     pub fn is_closer(self) -> bool {
         use TokenKind::{CloseBrace, CloseBracket, CloseHeredoc, CloseParen, CloseQuote, CloseSequence};

@@ -15,7 +15,7 @@ use crate::lexer::is_name;
 /// Renders a value as a formatted expression.
 #[must_use]
 pub fn expression(value: &Value) -> String {
-    // The formatter knows only files, so the expression is formatted as an argument's value.
+    // The formatter accepts only files, so the expression is formatted as the value of an argument.
     const NAME: &str = "x = ";
     let mut text = String::from(NAME);
     push_expression(&mut text, value);

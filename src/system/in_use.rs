@@ -54,7 +54,7 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     let mut again = WhileInUse::new(Os::CURRENT);
     loop {
         match std::fs::rename(from, to) {
-            // Windows never replaces a directory, and has the same error for it.
+            // Windows never replaces a directory, and reports it by the same error.
             Err(error) if !to.is_dir() && again.passes(&error) => {}
             result => return result,
         }

@@ -17,7 +17,7 @@
 //! Decisions that do not query the system are functions of an [`Os`], and those about the text of paths are in [`paths`]: both
 //! can be tested for every system on any system.
 //!
-//! Plugins use it, too: it knows nothing of the core.
+//! Plugins use this crate, too, so it does not depend on the core.
 
 mod in_use;
 mod input;

@@ -41,7 +41,7 @@ impl Os {
     pub fn executable(self, path: &Path) -> PathBuf {
         match self {
             Os::Windows => {
-                // Not `with_extension`, which cuts `plugin_v3.2.4` to `plugin_v3.2`.
+                // `with_extension` would change `plugin_v3.2.4` to `plugin_v3.2`.
                 let mut name = path.as_os_str().to_owned();
                 name.push(".exe");
                 name.into()
@@ -86,7 +86,7 @@ impl Os {
         whole.into_iter().chain(longer).collect()
     }
 
-    /// Returns true if a program is given by its path, and not searched.
+    /// Returns true if the text is the path of a program, and not a name to be searched.
     #[must_use]
     pub fn is_path(self, name: &str) -> bool {
         name.contains('/') || self == Os::Windows && name.contains(['\\', ':'])
@@ -105,7 +105,7 @@ impl Os {
     #[must_use]
     pub fn limit_after(self, request: Interrupt) -> Option<Duration> {
         match (self, request) {
-            // The closing of a console, the end of a session.
+            // Windows ends the process soon after a console is closed or a session ends.
             (Os::Windows, Interrupt::Hangup | Interrupt::Terminate) => Some(Duration::from_secs(5)),
             _ => None,
         }
@@ -135,7 +135,7 @@ impl Os {
     pub fn cli_configuration(self, home: Option<&Path>, variable: Variables<'_>) -> Option<(PathBuf, PathBuf)> {
         match self {
             Os::Windows => {
-                // Without the variable, which is usually set, the system has the same directory.
+                // The variable is usually set. Without it, the system has the same directory.
                 let data = application_data(home, variable)?;
                 Some((data.join("terraform.rc"), data.join("terraform.d")))
             }
@@ -158,7 +158,7 @@ impl Os {
                 own.into_iter().collect()
             }
             Os::Unix => {
-                // The XDG specification says that relative paths are ignored.
+                // The XDG specification requires that relative paths are ignored.
                 let absolute = |path: &str| path.starts_with('/').then(|| PathBuf::from(path));
                 let own = variable("XDG_DATA_HOME").and_then(|path| absolute(&path));
                 let own = own.or_else(|| Some(home?.join(".local/share")));
@@ -180,7 +180,7 @@ impl Os {
         if name.chars().any(has_refused) || name.ends_with(['.', ' ']) {
             return true;
         }
-        // Devices have any extension, and blanks before it.
+        // The names of devices are reserved with any extension, and with blanks before it.
         let base = name.split('.').next().unwrap_or_default().trim_end_matches(' ');
         let base = base.to_uppercase();
         let numbered = |prefix: &str| {

@@ -24,7 +24,7 @@ pub fn to_slash(os: Os, path: &str) -> String {
     match path.strip_prefix("//?/") {
         Some(rest) => match rest.strip_prefix("UNC/") {
             Some(server) => format!("//{server}"),
-            // Only before a drive: other names of the system have no shorter form.
+            // Only a path with a drive has a shorter form.
             None if drive(rest).is_some() => rest.to_owned(),
             None => path,
         },
@@ -65,12 +65,12 @@ pub fn split_volume(os: Os, path: &str) -> (&str, &str) {
     if !server {
         return ("", path);
     }
-    // The server, and the share on it.
+    // The volume ends after the server and the share.
     let mut ends = path.char_indices().skip(2).filter(|(_, c)| is(*c)).map(|(at, _)| at);
     match (ends.next(), ends.next()) {
         (Some(_), Some(end)) => path.split_at(end),
         (Some(_), None) => (path, ""),
-        // A server without a share is no volume.
+        // A server without a share is not a volume.
         (None, _) => ("", path),
     }
 }
@@ -81,7 +81,7 @@ pub fn is_absolute(os: Os, path: &str) -> bool {
     let (volume, rest) = split_volume(os, path);
     let rooted = rest.starts_with(|c| is_separator(os, c));
     match os {
-        // `\x` depends on the drive of the working directory. A share is the root of its own.
+        // `\x` depends on the drive of the working directory, while a share is a root by itself.
         Os::Windows => !volume.is_empty() && (rooted || drive(volume).is_none()),
         _ => rooted,
     }
@@ -102,7 +102,7 @@ pub fn clean(os: Os, path: &str) -> String {
                 Some(&last) if last != ".." => {
                     steps.pop();
                 }
-                // The root is its own parent.
+                // The parent of the root is the root.
                 _ if rooted => {}
                 _ => steps.push(".."),
             },
@@ -113,7 +113,7 @@ pub fn clean(os: Os, path: &str) -> String {
     match (rooted, steps.is_empty()) {
         (true, _) => format!("{volume}/{steps}"),
         (false, true) => format!("{volume}."),
-        // Without the dot, the first step would be a volume now (`./C:x`).
+        // Without the dot, the first step would be read as a volume (`./C:x`).
         (false, false) if volume.is_empty() && !split_volume(os, &steps).0.is_empty() => format!("./{steps}"),
         (false, false) => format!("{volume}{steps}"),
     }

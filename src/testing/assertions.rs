@@ -99,7 +99,7 @@ impl AssertionScope<'_, '_> {
         let Some((name, local)) = self.config.root.module.locals.get_key_value(local) else {
             return false;
         };
-        // Each local value is followed once: many may refer to the same one.
+        // Each local value is followed once, because many expressions may refer to it.
         seen.insert(name.clone())
             && refs::references_in_expr(&local.expr)
                 .0
@@ -125,7 +125,7 @@ impl AssertionScope<'_, '_> {
         let rest = match (plain.as_seq(), plain.entries()) {
             (Some(items), None) if matches!(plain.ty(), Type::Tuple(_)) => {
                 let is_there = |i: &usize| known(InstanceKey::Int(*i as u64));
-                // Indexes must not change, so only instances after the last known one can be left out.
+                // Indexes must not change, so only instances after the last one that exists can be left out.
                 let count = (0..items.len()).rev().find(is_there).map_or(0, |last| last + 1);
                 Value::tuple(items[..count].to_vec())
             }
@@ -252,7 +252,7 @@ impl FileRun<'_> {
         let results = Assertions::new(Results {
             config,
             state: after.state,
-            // After an apply, the state has the real values, where the plan has unknown ones.
+            // After an apply, the state has the values that are unknown in the plan.
             plan: after.plan.filter(|_| !after.applied),
             ephemerals: after.ephemerals,
             timestamp: after.timestamp,
@@ -278,11 +278,11 @@ impl FileRun<'_> {
                 after,
                 extra: &setting.variables.extra,
             };
-            // Collected for the first assertion: many runs have none.
+            // The references are collected for the first assertion only, because many runs have none.
             let mut references: Option<References> = None;
             for rule in &setting.run.asserts {
-                // References are checked before the evaluation, since a conditional that is not taken would hide a
-                // wrong one.
+                // References are checked before the evaluation, because a branch of a conditional that is not
+                // taken would hide a wrong one.
                 let references = references.get_or_insert_with(|| References::new(config, schemas));
                 let problems = check(rule, references, &scope, schemas);
                 let judged = if problems.has_errors() {
@@ -292,7 +292,8 @@ impl FileRun<'_> {
                     }
                 } else {
                     let mut judged = judge(rule, &scope);
-                    // The object that a reference leads to reports its failure itself, into these diagnostics.
+                    // If the object that a reference leads to has failed, that failure is among these
+                    // diagnostics.
                     let found = results.take_diagnostics();
                     if found.has_errors() {
                         judged.status = Status::Error;
@@ -343,7 +344,7 @@ fn check(
             }
         }
         let found = references.check(scope.config, schemas, expr);
-        // The module's checker does not know these names, and its errors about them are wrong.
+        // The module's checker does not know these names, so its errors about them are wrong.
         let is_own = |d: &Diagnostic| {
             let at = d.subject.as_ref();
             at.is_some_and(|at| {
@@ -423,8 +424,8 @@ fn error_message(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> (String, D
     }
     match cty::convert(&value, &Type::String).as_ref().map(Value::as_str) {
         Ok(Some(text)) => (text.trim().to_owned(), problems),
-        // The assertion is judged all the same: it may hold, and if it does not, its failure is more important than the
-        // message.
+        // The assertion is evaluated nevertheless: it may hold, and if it does not, its failure is more important than
+        // the message.
         Ok(None) if !value.is_known() => {
             let text = "The error message of this assertion depends on values that are known only after apply.";
             (text.to_owned(), problems)

@@ -65,6 +65,6 @@ pub trait Leftovers: Send + Sync {
 
 /// Records the changes of the objects in one state of a file.
 pub trait Recorder: ResultSink {
-    /// Removes the record: the objects are gone, or their state is saved elsewhere.
+    /// Removes the record: the objects do not exist any more, or their state is saved elsewhere.
     fn forget(&self);
 }

@@ -118,7 +118,7 @@ impl Coverage {
     }
 
     fn objects(&self, config: &Config, all: impl Iterator<Item = AbsResource>) {
-        // A set, since a run counts once, however many instances a resource has.
+        // A set, because a run counts once, however many instances a resource has.
         let all: BTreeSet<_> = all.map(|r| (r.module.module(), r.resource)).collect();
         let mut seen = self.seen();
         for (module, resource) in all {
@@ -140,7 +140,7 @@ impl Coverage {
             // Modules from registries or repositories have tests of their own.
             let local = |child: &&ModuleNode| child.source.starts_with('.');
             open.extend(node.children.values().filter(local));
-            // A module that is called twice has its items once.
+            // The items of a module that is called twice are counted once.
             if dirs.insert(node.module.source_dir.clone()) {
                 of_module(&node.module, &seen, &mut out);
             }
@@ -232,7 +232,7 @@ fn of_module(module: &Module, seen: &Seen, out: &mut Vec<Item>) {
     }
     for (address, resource) in &module.resources {
         let hits = match address.mode {
-            // Neither leaves an object that could be counted, so the evaluation of an argument counts. A block without
+            // Neither kind leaves an object that could be counted, so an evaluated argument counts. A block without
             // arguments counts as covered.
             addrs::Mode::Ephemeral | addrs::Mode::List => {
                 let exprs = resource.body.attributes.iter().map(|a| &a.expr);

@@ -15,7 +15,7 @@ use crate::suite_file::SuiteFile;
 /// Result of a run or a file. The order is that of precedence: the status of a whole is the greatest of its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// Not reached.
+    /// The run or file was not reached.
     #[default]
     Pending,
     Skip,

@@ -98,8 +98,8 @@ pub fn explain(run: &TestRun, problems: Diagnostics) -> Diagnostics {
                     reference.subject
                 ),
             );
-            // Conditions of other objects show the failed condition itself; that of an output is most useful beside the
-            // expectation.
+            // The warning points at the failed condition, except for an output, where the range of the expectation is
+            // more useful.
             if matches!(reference.subject, Referenceable::Output(_)) {
                 warning = warning.at(&reference.range);
             }

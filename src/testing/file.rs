@@ -118,7 +118,7 @@ impl<'s> FileRun<'s> {
         if self.suite.stop.is_cancelled() {
             self.tell_interrupted();
         }
-        // At the end, as the destruction needs the configured providers, too.
+        // Closed last, because the destruction needs the configured providers, too.
         self.close().await;
         let (diagnostics, runs) = {
             let mut memory = self.memory();
@@ -136,7 +136,7 @@ impl<'s> FileRun<'s> {
     fn status_of_runs(&self) -> Status {
         let memory = self.memory();
         let runs = memory.statuses.iter().copied().max();
-        // A file without a run that was carried out counts as skipped, not as pending.
+        // A file of which no run was carried out counts as skipped, not as pending.
         runs.map_or(Status::Pass, |worst| worst.max(Status::Skip))
     }
 
@@ -201,8 +201,8 @@ impl<'s> FileRun<'s> {
             let memory = self.memory();
             before
                 .iter()
-                // A run that only failed has its outputs and its state; after an error, dependents would work on half
-                // of it.
+                // A failed run still has outputs and a state. After an error they may be incomplete, so its
+                // dependents are skipped.
                 .all(|i| matches!(memory.statuses[*i], Status::Pass | Status::Fail))
         };
         let has_variables = runnable && needs.variables.iter().all(|name| self.file_variable(name).is_ok());
@@ -238,14 +238,14 @@ impl<'s> FileRun<'s> {
                 continue;
             }
 
-            // An error has been reported by `file_variable`.
+            // `file_variable` has reported the error.
             let _: Result<Value, ()> = self.file_variable(name);
         }
     }
 
     async fn close(&self) {
         let configured = std::mem::take(&mut *self.configured.lock().await);
-        // A provider that hangs while it is closed must not keep a second interrupt from ending the program.
+        // A provider that does not end must not prevent a second interrupt from ending the program.
         let close = futures::future::join_all(configured.values().flatten().map(|p| p.close()));
         tokio::select! {
             _ = close => {}
@@ -353,7 +353,7 @@ impl<'s> FileRun<'s> {
         module: &Arc<Config>,
         blocks: Vec<ProviderConfig>,
     ) -> Result<Arc<Config>, Diagnostics> {
-        // Sharing saves memory and the checks of the module, which can be large.
+        // Sharing saves memory, and the time to check the module, which can be large.
         let own = !self.of.file.runs[index].providers.is_empty();
         let key = (Arc::as_ptr(module) as usize, own.then_some(index));
         if let Some(known) = self.memory().modules.get(&key) {
@@ -383,7 +383,7 @@ impl<'s> FileRun<'s> {
                 None
             }
         };
-        // Another run may have created a recorder at the same time: the first one is kept.
+        // Another run may have created a recorder at the same time; the first one is kept.
         self.memory().recorders.entry(key.clone()).or_insert(recorder).clone()
     }
 
@@ -437,7 +437,8 @@ impl<'s> FileRun<'s> {
         provider: &addrs::Provider,
         block: &ProviderConfig,
     ) -> Result<Arc<dyn Provider>, ()> {
-        // Locked while the provider starts, so that runs which need it at the same time do not start it twice.
+        // The map is locked while the provider starts, so that runs that need it at the same time do not start
+        // it twice.
         let mut all = self.configured.lock().await;
         let key = (provider.clone(), block.address.clone());
         if let Some(known) = all.get(&key) {

@@ -38,8 +38,8 @@ impl Draws {
         *count += 1;
         let bytes = Uuid::new_v5(&self.seed, format!("{path} {count}").as_bytes());
         let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
-        // In a UUID of version 5, bytes 6 to 9 hold the version and the variant or are beside them; all others are
-        // random.
+        // In a UUID of version 5, bytes 6 to 9 contain the version and the variant, or are between them. All other
+        // bytes are random.
         let (first, last) = (bytes.as_bytes()[..6].iter(), bytes.as_bytes()[10..].iter());
         first.chain(last).take(LENGTH).map(letter).collect()
     }
@@ -158,8 +158,8 @@ impl Filler<'_> {
             if let (AttributeType::Nested(nested), Some(_)) = (&attribute.ty, given)
                 && !nested.nesting.is_single()
             {
-                // As in Terraform, a whole collection of nested attributes is empty, even if the test sets values for
-                // it.
+                // As in Terraform, a collection of nested attributes is empty as a whole, even if the test sets
+                // values for it.
                 usable(given, path)?;
                 return (self.fill)(path, &attribute.implied_type(), None);
             }

@@ -4,7 +4,7 @@
 //! providers; its runs ([`run`]) wait for those that they depend on ([`order`]), and otherwise may run concurrently. A
 //! run plans, applies if its command is apply, compares failures with the expected ones ([`expected`]) and evaluates
 //! its assertions ([`assertions`]). At the end of the file, its objects are destroyed ([`teardown`]). Mocks are
-//! providers ([`mock`], [`generate`]) that the engine cannot tell from real ones. [`coverage`] records the parts of a
+//! providers ([`mock`], [`generate`]) that look like real ones to the engine. [`coverage`] records the parts of a
 //! module that the runs have reached. A [`View`] gets [`Event`]s of everything that happens.
 //!
 //! The engine plans and applies in process: no file is written, and the schema of a provider is requested once.

@@ -147,7 +147,7 @@ impl Provider for Mock {
         Ok(fine(()))
     }
 
-    // The real provider is never configured: a test with mocks needs no credentials.
+    // The real provider is never configured, because a test with mocks needs no credentials.
     async fn configure(&self, _: Value) -> Result<Answer<()>, Diagnostics> {
         Ok(fine(()))
     }
@@ -166,7 +166,7 @@ impl Provider for Mock {
 
     async fn upgrade(&self, ty: &str, version: u64, state: RawState) -> Result<Answer<Value>, Diagnostics> {
         let schema = self.resource_schema(ty).await?;
-        // An object that already has the form of the current schema needs no upgrade; a mock has written it so.
+        // A mock has written the object, in the form of the current schema, so it needs no upgrade.
         if let RawState::Json(bytes) = &state
             && let Ok(json) = serde_json::from_slice(bytes)
             && let Ok(value) = cty::json::from_json(&json, &schema.implied_type())
@@ -185,7 +185,7 @@ impl Provider for Mock {
         self.real.upgrade_identity(ty, version, identity).await
     }
 
-    // There is no remote object, so nothing can have changed.
+    // There is no remote object that could have changed.
     async fn read(&self, _: &str, request: ReadRequest) -> Result<Answer<ObjectRead>, Diagnostics> {
         Ok(fine(ObjectRead {
             object: request.current,
@@ -209,7 +209,7 @@ impl Provider for Mock {
             return Ok(planned(request.proposed.clone(), Vec::new()));
         }
         let schema = self.resource_schema(ty).await?;
-        // A mock never replaces: computed values stay those of the first plan.
+        // A mock never plans a replacement: computed values stay as they are in the first plan.
         if !request.prior.is_null() {
             return Ok(planned(
                 without_write_only(&schema.block, &request.proposed),
@@ -217,7 +217,8 @@ impl Provider for Mock {
             ));
         }
         let given = self.given(ty, false);
-        // The test wants these values in the plan, so that assertions of runs with command = plan can refer to them.
+        // The test requests these values in the plan, so that assertions of runs with command = plan can refer to
+        // them.
         if given.during_plan {
             let filled = self.filled(&schema, ty, &request.proposed, &given, Holes::Null);
             return Ok(planned(filled.value, filled.diagnostics));
@@ -240,7 +241,7 @@ impl Provider for Mock {
             },
             diagnostics,
         };
-        // An update or a deletion has no holes: the values are those of the prior object.
+        // An update or a deletion fills nothing in, because the values are those of the prior object.
         if request.planned.is_null() || !request.prior.is_null() {
             return Ok(applied(request.planned.clone(), Vec::new()));
         }
@@ -250,7 +251,7 @@ impl Provider for Mock {
     }
 
     async fn import(&self, ty: &str, _: &ImportTarget) -> Result<Answer<Vec<Imported>>, Diagnostics> {
-        // Only an override knows which object is imported.
+        // Only an override determines which object is imported.
         let Source::One(given) = &*self.source else {
             return Err(impossible("Invalid import request"));
         };

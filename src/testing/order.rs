@@ -76,14 +76,14 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
         .variables
         .extend(declared.filter(|name| !run.variables.contains_key(*name)).cloned());
     let index = |name: &Arc<str>| file.runs.iter().position(|r| r.name == *name);
-    // Names from outside are no dependency.
+    // A name that the file does not define is no dependency.
     let of_file = |name: &&Arc<str>| file.variables.contains_key(*name) || file.definitions.contains_key(*name);
     let mut out = Needs {
         own_runs: named.runs.keys().filter_map(index).collect(),
         own_variables: named.variables.iter().filter(of_file).cloned().collect(),
         ..Needs::default()
     };
-    // Variables of the file may refer to others and to runs, which the run then depends on, too.
+    // Variables of the file may refer to others and to runs, on which the run then depends, too.
     let mut open: Vec<Arc<str>> = named.variables.iter().cloned().collect();
     while let Some(name) = open.pop() {
         let expr = file.variables.get(&name);
@@ -107,7 +107,7 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
 /// Runs depend on each other in a cycle.
 pub fn order(file: &TestFile, needs: &[Needs]) -> Result<Vec<BTreeSet<usize>>, Diagnostic> {
     let mut out: Vec<BTreeSet<usize>> = Vec::with_capacity(file.runs.len());
-    // Last run that is not parallel. When it has ended, so have all runs before it.
+    // The last run that is not parallel. When it has ended, all runs before it have ended, too.
     let mut barrier: Option<usize> = None;
     let mut by_key: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for (i, run) in file.runs.iter().enumerate() {
@@ -158,7 +158,7 @@ pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) 
                     continue;
                 }
                 open.push(*earlier);
-                // This also excludes cycles, since the relation follows the order of the last runs.
+                // The relation follows the order of the last runs, so it cannot have cycles.
                 if let Some(other) = of_run[*earlier].filter(|other| *other != state && last[*other] < last[state]) {
                     out[other].insert(state);
                 }
@@ -182,7 +182,7 @@ fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option
         .map(|name| (name, graph.add_node(format!("var.{name}"))))
         .collect();
     for ((node, before), needs) in runs.iter().zip(before).zip(needs) {
-        // A dependency through a variable is an edge of that variable.
+        // A dependency through a variable belongs to that variable.
         let direct = before.difference(&needs.runs).chain(&needs.own_runs);
         direct.for_each(|other| {
             graph.add_edge(*node, runs[*other], ());

@@ -1,5 +1,5 @@
-//! Providers that the local names in a test file refer to: as in the modules of its runs, of which the earliest
-//! takes precedence.
+//! The providers that the local names in a test file mean: the same as in the modules of its runs. If these
+//! differ, the module of the earliest run takes precedence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub fn check_provider_types(file: &TestFile, modules: &[Arc<Config>]) -> Diagnos
                 meant.entry(name.clone()).or_insert_with(|| provider.clone());
             }
             if run.module.is_none() {
-                // Runs of the root module all find the same problems.
+                // All runs of the root module have the same problems, so they are reported once.
                 for problem in by_name(file, module, &own, &meant) {
                     if !out.iter().any(|known| *known == problem) {
                         out.push(problem);

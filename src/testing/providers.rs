@@ -73,7 +73,7 @@ impl<'s> Pool<'s> {
         if checked.diagnostics.iter().any(|d| d.diagnostic.is_error()) {
             return Ok((shared, checked.diagnostics));
         }
-        // The shared process serves other runs: it must stay without a configuration.
+        // Other runs use the shared process, so it must stay without a configuration.
         let own = self.source.start(provider).await.map_err(StartError::unreported)?;
         let configured = own.configure(value).await?;
         let mut problems = checked.diagnostics;
@@ -154,7 +154,8 @@ impl Overrides {
             Target::ModuleInstance(m) => m == instance,
             _ => false,
         };
-        // A target without keys means all instances of its last module, but the modules before it must not be repeated.
+        // A target without keys means all instances of its last module, so the modules before it must not have count or
+        // for_each.
         let whole = |target: &Target| match target {
             Target::Module(m) => {
                 *m == instance.module() && instance.parent().is_none_or(|(parent, _)| !is_repeated(&parent))
@@ -194,7 +195,8 @@ impl<'s> RunProviders<'s> {
         }
     }
 
-    // By address: an object is planned again in an apply, and must get the same values.
+    // The seed is derived from the address: an object is planned again during apply, and must get the same
+    // values.
     fn seed_of(&self, address: &AbsResourceInstance) -> Uuid {
         Uuid::new_v5(&self.seed, address.to_string().as_bytes())
     }

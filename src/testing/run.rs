@@ -48,7 +48,7 @@ impl<'s> FileRun<'s> {
         let (began, clock) = ((self.suite.clock)(), Instant::now());
         let work = self.execute_timed(index);
         tokio::pin!(work);
-        // An interval without a start would tick at once.
+        // Without a start, the first tick would come at once.
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
         let mut done = loop {
             tokio::select! {
@@ -107,8 +107,7 @@ impl<'s> FileRun<'s> {
             variables,
         };
         if problems.has_errors() {
-            // A mistake in the module is the likely cause, and more useful than the error about values that it does not
-            // get.
+            // A mistake in the module is the likely cause, and more useful than an error about missing values.
             let invalid = self.validate(&setting).await;
             done.diagnostics
                 .extend(if invalid.has_errors() { invalid } else { problems });
@@ -221,13 +220,14 @@ impl<'s> FileRun<'s> {
                 return;
             }
         };
-        // The assertions of check blocks are evaluated again in the apply.
+        // Assertions of check blocks are evaluated again by the apply.
         let kept = problems.into_iter().filter(|p| p.extra != Extra::OfCheck);
         done.diagnostics.extend(kept);
         let recorder = self.recorder_of(setting, &run.key());
         let sink: &dyn ResultSink = recorder.as_deref().map_or(&NoResults, |recorder| recorder);
         let result = engine::apply::apply(self.inputs(setting, &plan.prior_state), &plan, sink).await;
-        // Before anything else: the objects must be destroyed at the end, also after an error or an interrupt.
+        // The state is recorded before anything else, because the objects must be destroyed at the end, even
+        // after an error or an interrupt.
         self.set_state(run.key(), result.state.clone(), setting.index);
         if let Some(coverage) = self.suite.coverage {
             coverage.exist(&setting.config, &result.state);
@@ -291,7 +291,7 @@ impl<'s> FileRun<'s> {
         done.status = done.status.max(status);
         done.failed_assertions = failed;
         done.diagnostics.extend(problems);
-        // The outputs of a run with an error may be incomplete, so that runs which refer to them are skipped.
+        // The outputs of a run with an error may be incomplete, so runs that refer to them are skipped.
         if matches!(done.status, Status::Pass | Status::Fail) {
             self.set_outputs(&setting.run.name, outputs);
         }

@@ -113,7 +113,7 @@ fn repeated_step(config: &Config, block: &Override) -> Option<addrs::Module> {
         Target::ResourceInstance(r) => keyed(&r.module),
     };
     if matches!(block.target, Target::Module(_)) {
-        // A module as the target means all its instances.
+        // If the target is a module, all of its instances are meant.
         steps.pop();
     }
     let mut parent = addrs::Module::root();

@@ -98,7 +98,7 @@ impl Scope for FileScope<'_, '_> {
                     };
                     return Err(error(reference, "Reference to unknown run block", detail));
                 };
-                // Other outputs of that run may be unknown; only the part that is referred to must be known.
+                // Other outputs of that run may be unknown, but the part that is referred to must be known.
                 if !referenced(&outputs, &reference.remaining).is_wholly_known() {
                     return Err(error(
                         reference,
@@ -132,8 +132,8 @@ impl Scope for FunctionsOnly<'_> {
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         let mut at = reference.range.clone();
         if matches!(reference.subject, Referenceable::Variable(_)) {
-            // The position is that of the attribute after `var`: Terraform has an object of variables there, which is
-            // empty.
+            // The position is that of the attribute after `var`, because Terraform reports that its object of
+            // variables lacks the attribute.
             at.start.byte += 3;
             at.start.column += 3;
         }

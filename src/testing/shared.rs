@@ -69,7 +69,7 @@ impl Shared {
             return Ok(Answer::default());
         }
         let answer = ask(config.clone()).await?;
-        // Warnings are shown for each run, so that only an answer without any is remembered.
+        // Only an answer without warnings is cached, because warnings are shown for each run.
         if answer.diagnostics.is_empty() {
             valid.add(mode, ty, config);
         }
@@ -186,6 +186,6 @@ impl Provider for Shared {
         self.0.stop().await
     }
 
-    // The pool or the file closes the provider when the last run is over.
+    // The pool or the file closes the provider after the last run.
     async fn close(&self) {}
 }

@@ -55,7 +55,7 @@ impl<'s> FileRun<'s> {
                 }
                 TestProvider::Real(block) => {
                     let Ok(configured) = self.configured(&provider, block).await else {
-                        // The problems of the other providers are worth knowing as well.
+                        // Continues, so that the problems of the other providers are reported, too.
                         failed = true;
                         continue;
                     };
@@ -83,8 +83,8 @@ impl<'s> FileRun<'s> {
             for resource in node.module.resources.values() {
                 let used = node_provider(&config, &node.path, resource);
                 if resource.address.mode == Mode::Ephemeral && out.mocks.contains_key(&used) {
-                    // Reported even where the block has no instances: a count that is 0 here may be another one in
-                    // other runs.
+                    // The error is reported even if the block has no instances, because a count that is 0 here may
+                    // be higher in other runs.
                     let about = resource.address.in_module(&node.path);
                     problems.push(no_ephemerals().at(&resource.range).about(&about));
                 }

@@ -62,7 +62,7 @@ pub async fn run(suite: Suite<'_>) -> SuiteResult {
         }
     }
     if suite.stop.is_requested() {
-        // Some runs were left out, which must not count as success.
+        // Some runs were skipped, so the result must not be a success.
         out.status = out.status.max(Status::Error);
     }
     tokio::select! {

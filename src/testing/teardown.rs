@@ -34,7 +34,7 @@ fn unprotected(config: &Arc<Config>) -> Arc<Config> {
         node.module = Arc::new(module);
         node.children.values_mut().for_each(remove);
     }
-    // Most configurations have no `prevent_destroy`: these stay shared.
+    // Most configurations have no `prevent_destroy`, and stay shared.
     if !is_protected(&config.root) {
         return config.clone();
     }
@@ -48,7 +48,7 @@ impl FileRun<'_> {
     pub(crate) async fn teardown(&self) -> bool {
         let mut states = self.states();
         states.retain(|(_, kept)| !objects(&kept.state).is_empty());
-        // Without a dependency, the state that was changed last is destroyed first.
+        // If there is no dependency, the state that was changed last is destroyed first.
         states.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.run));
         let keys: Vec<Arc<str>> = states.iter().map(|(key, _)| key.clone()).collect();
         let none = Vec::new();
@@ -122,7 +122,7 @@ impl FileRun<'_> {
             providers,
             variables,
         };
-        // As in Terraform: the objects of a test may be protected, and are destroyed at its end all the same.
+        // As in Terraform, objects of a test are destroyed at its end even if they are protected.
         let options = PlanOptions {
             mode: Mode::Destroy,
             // The objects were created or read just before.

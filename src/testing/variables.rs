@@ -39,15 +39,15 @@ fn missing(variable: &Variable) -> Diagnostic {
 }
 
 impl FileRun<'_> {
-    /// Returns the value of a variable for an expression of the file, from the file or from outside, and true if the
-    /// file defines the variable. `None` if there is no value.
+    /// Returns the value of a variable for an expression of the file, from the file or from outside, with true if
+    /// the file defines the variable; `None` if the variable has no value.
     pub(crate) fn value_of(&self, name: &Arc<str>, at: &Range) -> Result<Option<(Value, bool)>, Diagnostics> {
         if self.of.file.variables.contains_key(name) || self.of.file.definitions.contains_key(name) {
             // `file_variable` has reported its failure.
             let value = self.file_variable(name);
             return value.map(|value| Some((value, true))).map_err(|()| Diagnostics::new());
         }
-        // The declarations of the module do not count here.
+        // The declarations of the module do not apply here.
         let (mut values, mut problems) = self.outside_values([Variable::undeclared(name.clone(), at)]);
         if problems.has_errors() {
             problems.push(without_definition(name, at));
@@ -84,7 +84,7 @@ impl FileRun<'_> {
         if let Some(known) = self.known_variable(name) {
             return known;
         }
-        // Variables are evaluated on demand, so a second start means that the first one depends on it: a cycle.
+        // Variables are evaluated on demand. If one is begun twice, it depends on itself.
         if !self.begin_variable(name) {
             self.report(Diagnostic::error(
                 format!("Cycle: {}.var.{name}", self.of.file.name),
@@ -176,7 +176,7 @@ impl FileRun<'_> {
             }
         }
         self.add_outside(outside, declared, &extra, &mut out, &mut problems);
-        // An error in a value takes precedence: a variable may be missing because of it.
+        // An error in a value is reported instead, because it may be the reason why a variable is missing.
         let complete = !problems.has_errors();
         for (name, expr) in run.variables.iter().filter(|_| complete) {
             if !declared.contains_key(name) && !extra.contains_key(name) {
@@ -212,8 +212,8 @@ impl FileRun<'_> {
             match (values.remove(&name), declared.get(&name)) {
                 (Some(value), Some(variable)) => {
                     let default = variable.default.as_ref() == Some(&value);
-                    // For ephemeral variables it matters if they were set explicitly; the default is found without an
-                    // entry.
+                    // An ephemeral variable with its default has no entry, because it matters whether it was set
+                    // explicitly.
                     if !(variable.ephemeral && default) {
                         out.declared.values.insert(name, value);
                     }

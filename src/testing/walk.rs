@@ -46,8 +46,8 @@ where
     let waiting = Waiting::new(before);
     let handle = Handle::current();
     let one_by_one = waiting.ready.len() < 2 && waiting.after.iter().all(|after| after.len() < 2);
-    // Threads are worth their cost only if there is something to do at the same time. A current-thread runtime, as
-    // tests use it, has no threads to block.
+    // Threads are used only if several runs can be carried out at the same time. A current-thread runtime, as in
+    // tests, has no threads that may block.
     if one_by_one || at_a_time < 2 || handle.runtime_flavor() != RuntimeFlavor::MultiThread {
         beside_each_other(waiting, at_a_time.max(1), &work).await;
     } else {
@@ -76,7 +76,7 @@ struct Told(mpsc::Sender<usize>, usize);
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // After a panic there may be no receiver.
+        // After a panic, the receiver may have been dropped.
         let _ = self.0.send(self.1);
     }
 }
@@ -97,8 +97,8 @@ fn in_threads<F: AsyncFn(usize) + Sync>(mut waiting: Waiting, at_a_time: usize, 
                 going += 1;
                 let thread = std::thread::Builder::new().name("run".to_owned());
                 if thread.spawn_scoped(scope, task).is_err() {
-                    // Too many threads: the item is done on this one. Dropping the closure has reported it as done
-                    // already, but that is received later.
+                    // No thread could be started, so the item is processed on this one. Dropping the closure has
+                    // reported it as done already, but that is received later.
                     handle.block_on(work(i));
                 }
             }

@@ -11,7 +11,7 @@ const JSON_API: &str = "application/vnd.api+json";
 /// Retries of a request: with their pauses, they take some minutes.
 const RETRIES: u64 = 12;
 
-/// Limit of the size of a document in bytes, and of a state.
+/// Limits of the sizes of a document and of a state, in bytes.
 const LIMIT: u64 = 64 * 1024 * 1024;
 const STATE_LIMIT: u64 = 1 << 30;
 
@@ -135,7 +135,7 @@ impl Api {
         let server = Server::from_headers(&response);
         let body = accepted(&mut response, LIMIT).await?;
         let document = match body.is_empty() {
-            // Actions such as unlocking are answered without a body.
+            // Some actions, such as unlocking, are answered without a body.
             true => Json::Null,
             false => serde_json::from_slice(&body)
                 .map_err(|_| ApiError::Failed(format!("the answer of {} is no JSON document", shown(&response.url))))?,
@@ -154,7 +154,7 @@ impl Api {
     }
 
     async fn fetch(&self, url: Url, accept: &str) -> Result<Vec<u8>, ApiError> {
-        // Only the host that the token is for gets it: logs and states are often on a storage host, at a signed
+        // The token is sent only to its own host: logs and states are often on a storage host, at a signed
         // address.
         let own = url.origin() == self.base.origin();
         let request = self.net.request(Method::GET, url).token(own.then_some(&self.token));
@@ -169,7 +169,8 @@ impl Api {
 
     /// Puts a content to an address from an answer.
     pub async fn upload(&self, address: &str, body: Vec<u8>) -> Result<(), ApiError> {
-        // Without the token: the address is a secret by itself, and the storage host must not learn another one.
+        // The content is sent without the token: the address itself is a secret, and the storage host must not
+        // receive another one.
         let request = self.net.request(Method::PUT, self.address(address)?);
         let request = request.header("accept", "application/json, */*");
         let request = request
@@ -180,7 +181,7 @@ impl Api {
         accepted(&mut response, LIMIT).await.map(drop)
     }
 
-    // The address comes from the server; other schemes could name a local file.
+    // The server sends the address, and other schemes could name a local file.
     fn address(&self, address: &str) -> Result<Url, ApiError> {
         let url = self
             .base
@@ -260,7 +261,7 @@ pub(crate) fn items(document: &Json) -> impl Iterator<Item = &Json> {
 /// Returns the number of the next page.
 pub(crate) fn next_page(document: &Json, page: u64) -> Option<u64> {
     let next = document.pointer("/meta/pagination/next-page").and_then(Json::as_u64);
-    // A server that repeats a page number must not keep us asking for ever.
+    // A server that repeats a page number must not cause endless requests.
     next.filter(|next| *next > page)
 }
 

@@ -51,8 +51,7 @@ impl Connection {
             id: api::id(data)?,
             scope: text("scope"),
             status: text("status"),
-            // The two attributes are independent: a policy may allow an override, and the token's user still lack the
-            // permission.
+            // The two attributes are independent: a policy may permit an override that the token's user may not make.
             can_be_overridden: truth(data, "/attributes/actions/is-overridable")
                 && truth(data, "/attributes/permissions/can-override"),
         })
@@ -63,7 +62,7 @@ impl Connection {
     /// # Errors
     /// A request failed.
     pub async fn policy_output(&self, id: &str) -> Result<String, ApiError> {
-        // The server has no output before the end of the check, and cannot notify a client of it.
+        // The server has no output before the check ends, and cannot notify a client of that.
         while matches!(&*self.policy_check(id).await?.status, "pending" | "queued") {
             tokio::time::sleep(PAUSE).await;
         }

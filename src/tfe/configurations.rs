@@ -14,11 +14,11 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Use of a configuration version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// For plans that are never applied.
+    /// Configuration of plans that are never applied.
     Speculative,
-    /// For plans that may be applied at once.
+    /// Configuration of plans that may be applied at once.
     Apply,
-    /// For a saved plan: the workspace keeps its current configuration until the plan is applied.
+    /// Configuration of a saved plan: the workspace keeps its current configuration until the plan is applied.
     SavedPlan,
 }
 
@@ -41,7 +41,7 @@ impl Connection {
         purpose: Purpose,
     ) -> Result<Configuration, ApiError> {
         let mut attributes = json!({
-            // Otherwise the server starts a run of its own as soon as the upload has arrived.
+            // Otherwise the server would start a run of its own as soon as the upload is complete.
             "auto-queue-runs": false,
             "speculative": purpose == Purpose::Speculative,
         });
@@ -70,7 +70,8 @@ impl Connection {
     /// The server refuses the archive, cannot be reached, or does not report its arrival in time.
     pub async fn upload_configuration(&self, configuration: &Configuration, archive: Vec<u8>) -> Result<(), ApiError> {
         self.api.upload(&configuration.upload, archive).await?;
-        // The archive goes to a storage host. A run that is created before the server has processed it would fail.
+        // The archive is uploaded to a storage host. A run that is created before the server has processed it
+        // would fail.
         for _ in 0..POLLS {
             tokio::time::sleep(PAUSE).await;
             let path = format!("configuration-versions/{}", part(&configuration.id));

@@ -70,7 +70,7 @@ impl Connection {
         if settings.kind == Kind::Cloud {
             check_api(&api).await?;
         }
-        // This request shows at once that the organization exists and that the token is valid for it.
+        // This request shows early whether the organization exists, and whether the token is valid for it.
         let organization = &settings.organization;
         let entitlements = api
             .get(&format!("organizations/{}/entitlement-set", part(organization)))

@@ -9,7 +9,7 @@ use regex::Regex;
 
 pub const FILE: &str = ".terraformignore";
 
-/// Rules before those of the file, which can revoke them.
+/// Rules that precede those of the file, which can revoke them.
 const DEFAULTS: &str = ".terraform/\n!.terraform/modules/\n.git/\n";
 
 /// Rules for a directory.
@@ -68,7 +68,8 @@ impl Rules {
         let later = self.rules.get(last + 1..).unwrap_or_default();
         Verdict {
             excluded: !rule.negated,
-            // A later negated rule may include a path below, so the directory must be read if there is one.
+            // A later negated rule may include a path below the directory, so the directory is read if there is
+            // such a rule.
             below_too: !rule.negated && !later.iter().any(|rule| rule.negated),
         }
     }
@@ -89,20 +90,22 @@ fn expression(pattern: &str) -> String {
     while let Some(c) = rest.next() {
         match c {
             '*' if rest.next_if_eq(&'*').is_some() => {
-                // `**/` also matches no directory at all, so that the slash belongs to it.
+                // `**/` also matches no directory at all, so the slash is part of the match.
                 rest.next_if_eq(&'/');
                 out.push_str(if rest.peek().is_none() { ".*" } else { "(?:.*/)?" });
             }
             '*' => out.push_str("[^/]*"),
             '?' => out.push_str("[^/]"),
-            // Sets of characters are written alike in patterns and regular expressions, but for their negation.
+            // Character sets have the same syntax in patterns and regular expressions, except for their
+            // negation.
             '[' => {
                 out.push('[');
                 if rest.next_if_eq(&'!').is_some() || rest.next_if_eq(&'^').is_some() {
                     out.push('^');
                 }
                 for c in rest.by_ref() {
-                    // Both would have a meaning in the regular expression that they do not have in the pattern.
+                    // These characters would have a meaning in the regular expression that they do not have in
+                    // the pattern.
                     if c == '[' || c == '\\' {
                         out.push('\\');
                     }

@@ -53,7 +53,7 @@ pub use workspaces::{EnsureError, LockProblem, Workspace};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub summary: String,
-    /// Reason, and what to do.
+    /// Reason, and advice.
     pub detail: String,
     /// Argument of the block that the problem is about.
     pub argument: Option<&'static str>,

@@ -54,7 +54,7 @@ struct Text {
 impl Text {
     /// Removes STX and ETX from a piece.
     fn take<'b>(&mut self, mut piece: &'b [u8]) -> &'b [u8] {
-        // The marks count for the offset, as the server sees them as part of the log.
+        // The marks count for the offset, because they are part of the log on the server.
         self.offset += piece.len();
         if !self.started
             && let [STX, rest @ ..] = piece
@@ -76,9 +76,9 @@ impl Text {
         match (self.started, self.ended) {
             // Nothing follows the end mark, so the status is requested at once.
             (true, true) => true,
-            // The process that writes the log may have died without the end mark.
+            // The process that writes the log may have died before it wrote the end mark.
             (true, false) => idle.is_multiple_of(GIVING_UP),
-            // An older server without marks, or a log that has not begun.
+            // Either an older server writes no marks, or the log has not begun.
             (false, _) => idle > 1,
         }
     }
@@ -132,7 +132,7 @@ impl Connection {
                 if !lines.is_empty() {
                     return Ok(Some(lines));
                 }
-                // A part of a line was read: the rest is likely there already, so there is no pause.
+                // A part of a line was read, so the rest is probably available already, and there is no pause.
                 continue;
             }
             // STX may come alone, before the first bytes of the log.
@@ -158,7 +158,8 @@ fn pause(idle: u32) -> Duration {
 
 /// Removes the complete lines from the buffer and returns them.
 fn lines(begun: &mut Vec<u8>) -> Vec<String> {
-    // Lines are cut at bytes, and decoded only when they are complete: a piece may end inside a character.
+    // Lines are split as bytes, and decoded only when they are complete, because a piece may end inside a
+    // character.
     let Some(end) = begun.iter().rposition(|b| *b == b'\n') else {
         return Vec::new();
     };

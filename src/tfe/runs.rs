@@ -196,7 +196,7 @@ impl Run {
 }
 
 fn attributes(options: &RunOptions) -> Json {
-    // Attributes that have their default are left out, as an older server may not know them.
+    // Attributes with default values are left out, because an older server may not know them.
     let mut attributes = json!({ "refresh": options.refresh });
     for (name, set) in [
         ("refresh-only", options.refresh_only),
@@ -274,7 +274,7 @@ impl Connection {
                 .of_type("task-stages")
                 .map(|data| Stage::read(data, &Included::default()))
                 .collect(),
-            // An older server refuses the name of the relation, and has no stages then.
+            // An older server rejects the name of the relation, and has no stages.
             Err(ApiError::Refused(_, said)) if said.contains("Invalid include parameter") => Ok(Vec::new()),
             Err(e) => Err(e),
         }
@@ -345,7 +345,7 @@ impl Connection {
                     continue;
                 }
                 match other.status {
-                    // These runs have ended and block nothing.
+                    // Runs with these statuses have ended, and block nothing.
                     RunStatus::Applied | RunStatus::Canceled | RunStatus::Discarded | RunStatus::Errored => continue,
                     // A run that waits for its confirmation delays applies, but no plans.
                     RunStatus::Planned if plan_only => continue,
@@ -387,7 +387,7 @@ impl Connection {
         if position == 0 {
             return Ok(0);
         }
-        // The position counts the running runs, which do not wait.
+        // The position includes runs that are in progress and do not wait, so these are subtracted.
         let document = self.api.get(&self.path("capacity")).await?;
         let running = document.pointer("/data/attributes/running").and_then(Json::as_u64);
         Ok(position.saturating_sub(running.unwrap_or_default()))
@@ -479,7 +479,7 @@ mod tests {
             let outcome = crate::stages::SetOutcome::read(&of("/attributes/outcomes"));
             assert!(outcome.policies.is_empty());
         }
-        // Whole members with lists in them can be null, too.
+        // The members that contain the lists can be null, too.
         for whole in ["/relationships", "/relationships/policy-checks", "/attributes"] {
             let object = with(whole, Some(Json::Null));
             assert!(Run::read(&object).unwrap().policy_checks.is_empty(), "{whole}");

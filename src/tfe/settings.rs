@@ -79,7 +79,7 @@ impl Arguments {
         let workspaces = block.get("workspaces").and_then(Json::as_object);
         let text = |name: &str| block.get(name).and_then(Json::as_str).map(str::to_owned);
         let inner = |name: &str| workspaces?.get(name)?.as_str().map(str::to_owned);
-        // The schema leaves the type of "tags" open, so that the record has an object of type and value.
+        // The schema does not fix the type of "tags", so the record contains an object with type and value.
         let tags = workspaces.and_then(|w| w.get("tags"));
         let tags = tags.map(|tags| match (tags.get("type"), tags.get("value")) {
             (Some(Json::Array(_)), Some(value)) => value,
@@ -146,7 +146,7 @@ impl Settings {
     pub fn new(kind: Kind, arguments: Arguments, environment: &Environment) -> Result<Settings, Vec<Problem>> {
         let given = |value: Option<String>| value.filter(|text| !text.is_empty());
         let variable = |name: &str| environment.get(name).map(str::to_owned);
-        // Providers of tokens in scripts often leave an empty string, which would be refused as a token.
+        // Scripts often pass an empty string for a missing token, which would be refused as a token.
         let token = given(arguments.token).map(net::Token::new);
         let (hostname, organization, mapping, project);
         let mut problems = Vec::new();
@@ -162,7 +162,7 @@ impl Settings {
                 mapping = remote_mapping(given(arguments.name), given(arguments.prefix));
             }
             Kind::Cloud => {
-                // Only `cloud` blocks take these from the environment, as in Terraform.
+                // As in Terraform, only `cloud` blocks use these environment variables.
                 hostname = given(arguments.hostname).or_else(|| variable("TF_CLOUD_HOSTNAME"));
                 organization = given(arguments.organization).or_else(|| variable("TF_CLOUD_ORGANIZATION"));
                 project = given(arguments.project).or_else(|| variable("TF_CLOUD_PROJECT"));
@@ -208,7 +208,7 @@ impl Settings {
             (Mapping::Name(name), Kind::Remote) => (workspace == "default").then(|| name.clone()),
             (Mapping::Name(name), Kind::Cloud) => (workspace == name).then(|| name.clone()),
             _ if workspace == "default" => None,
-            // A user may also write the full name, which is not prefixed again.
+            // A user may also write the full name, which gets no second prefix.
             (Mapping::Prefix(prefix), _) if !workspace.starts_with(prefix) => Some(format!("{prefix}{workspace}")),
             (Mapping::Prefix(_) | Mapping::Tags(_), _) => Some(workspace.to_owned()),
         }

@@ -38,7 +38,7 @@ impl Slug {
     /// # Errors
     /// A file or directory cannot be read.
     pub fn create(root: &Path) -> Result<Slug, SlugError> {
-        // Targets of links are compared with the root, and are canonical themselves.
+        // The root directory is resolved, because the targets of links are resolved, too, and compared with it.
         let root = system::files::canonicalize(root).map_err(|error| failed(root, error))?;
         let file = root.join(ignore::FILE);
         let text = match fs::read(&file) {
@@ -49,7 +49,7 @@ impl Slug {
         let mut rules = Rules::parse(&text);
         let invalid_rules = std::mem::take(&mut rules.invalid);
         let mut packer = SlugWriter {
-            // The archive is uploaded once, so that time counts more than its size.
+            // The archive is uploaded only once, so speed is more important than size.
             tar: Builder::new(GzEncoder::new(Vec::new(), Compression::fast())),
             root: &root,
             rules: &rules,
@@ -129,7 +129,7 @@ impl<W: Write> SlugWriter<'_, W> {
     fn file(&mut self, path: &Path, name: &str, metadata: &Metadata) -> Result<(), SlugError> {
         let file = File::open(path).map_err(|error| failed(path, error))?;
         let mut header = header(metadata, EntryType::Regular, metadata.len());
-        // The header has the size from before; bytes that were appended meanwhile would be taken for the next header.
+        // The header contains the earlier size. Bytes that were appended since would be read as the next header.
         self.append(&mut header, path, name, file.take(metadata.len()))
     }
 
@@ -137,8 +137,8 @@ impl<W: Write> SlugWriter<'_, W> {
         let target = fs::read_link(path).map_err(|error| failed(path, error))?;
         let resolved = system::files::canonicalize(path).map_err(|error| failed(path, error))?;
         if resolved.starts_with(self.root) {
-            // An absolute path does not exist on the server, and the contents of an outside directory are at another
-            // place in the archive.
+            // An absolute path does not exist on the server, and contents of an outside directory have another path
+            // in the archive.
             let target = match target.is_absolute() || depth > 0 {
                 true => relative(&resolved, self.root.join(name).parent().unwrap_or(self.root)),
                 false => target,
@@ -152,7 +152,7 @@ impl<W: Write> SlugWriter<'_, W> {
         if !metadata.is_dir() {
             return self.file(&resolved, name, &metadata);
         }
-        // A link to the root or above it would be packed into itself without end.
+        // A link to the root or to a directory above it would be packed into itself without end.
         if depth >= DEPTH || self.root.starts_with(&resolved) {
             return Err(failed(path, io::Error::other("the link leads around in a circle")));
         }

@@ -69,7 +69,8 @@ impl Stage {
             all_related(data, "task-results"),
             all_related(data, "policy-evaluations"),
         );
-        // In the order of the stage: the included objects are sorted by their identifiers.
+        // The results are returned in the order of the stage, because the included objects are sorted by their
+        // identifiers.
         let find = |ty: &'static str, ids: Vec<String>| {
             let found = move |id: String| included.of_type(ty).find(|data| api::id(data).is_ok_and(|i| i == id));
             ids.into_iter().filter_map(found)

@@ -62,7 +62,7 @@ impl Connection {
         let path = format!("workspaces/{}/current-state-version", part(&workspace.id));
         let document = match self.api.get(&path).await {
             Ok(document) => document,
-            // The answer for a workspace that has never had a state.
+            // This status means that the workspace has never had a state.
             Err(ApiError::NotFound) => return Ok(None),
             Err(e) => return Err(e),
         };
@@ -95,7 +95,7 @@ impl Connection {
                 "json-state-outputs": outputs,
             }),
         );
-        // The server lists this version among the results of the run that has started this program.
+        // The server lists this version among the results of the run that started this program.
         if let Some(run) = &self.settings.run {
             body["data"]["relationships"]["run"] = json!({"data": {"type": "runs", "id": run}});
         }

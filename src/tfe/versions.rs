@@ -24,7 +24,8 @@ pub fn compatible(workspace: &Workspace, own: &str) -> Compatibility {
         return Compatibility::Compatible;
     }
     let constraint = match Version::parse(wanted) {
-        // The format of states is the same in 0.14 to 1.2, and after that in all releases of a minor version.
+        // States of 0.14 to 1.2 have one format. After that, the format is the same in all releases of a minor
+        // version.
         Ok(version) if !version.is_prerelease() => match version.numbers() {
             [0, (14..), ..] | [1, 0..3, ..] => ">= 0.14.0, < 1.3.0".to_owned(),
             [major @ (1..), minor, ..] => format!("~> {major}.{minor}.0"),

@@ -161,8 +161,8 @@ impl Connection {
         let version = self.api.net.settings().terraform_version.clone();
         let mut body = object("workspaces", json!({ "name": name }));
         match (self.settings.kind, &self.settings.mapping) {
-            // As Terraform: `backend "remote"` creates the workspace with the version; for `cloud`, it is set
-            // afterwards (below).
+            // As in Terraform, `backend "remote"` creates the workspace with the version, while for `cloud` it
+            // is set afterwards (see below).
             (Kind::Remote, _) => body["data"]["attributes"]["terraform-version"] = version.as_str().into(),
             (_, Mapping::Tags(tags @ Tags::Names(_))) => {
                 body["data"]["relationships"]["tags"] = json!({ "data": tag_names(tags) });
@@ -182,7 +182,8 @@ impl Connection {
         let document = self.api.post(&self.path("workspaces"), &body).await.map_err(failed)?;
         let mut workspace = Workspace::read(data(&document)).map_err(failed)?;
         if self.settings.kind == Kind::Cloud {
-            // The server may not have this version. A request of its own lets the creation succeed even then.
+            // The server may not have this version. In a separate request, its refusal does not prevent the
+            // creation.
             let body = object("workspaces", json!({ "terraform-version": version }));
             let set = self
                 .api
@@ -222,7 +223,7 @@ impl Connection {
         let path = format!("workspaces/{}/tag-bindings", part(&workspace.id));
         let bindings = match self.api.get(&path).await {
             Ok(document) => Some(document),
-            // This server does not know values of tags.
+            // This server does not support tags with values.
             Err(ApiError::NotFound) => None,
             Err(e) => return Err(failed(e)),
         };
@@ -259,7 +260,7 @@ impl Connection {
     /// The request failed.
     pub async fn workspaces(&self) -> Result<Vec<String>, ApiError> {
         let mut query = match &self.settings.mapping {
-            // The only workspace is created when it is used first, and is selectable before.
+            // The only workspace is created at its first use, and can be selected before.
             Mapping::Name(name) if self.settings.kind == Kind::Cloud => return Ok(vec![name.clone()]),
             Mapping::Name(name) => format!("search%5Bname%5D={}", part(name)),
             Mapping::Prefix(prefix) => format!("search%5Bname%5D={}", part(prefix)),
@@ -274,8 +275,8 @@ impl Connection {
                 query
             }
         };
-        // As in Terraform, a project that is not found does not shorten the list: the server may not know projects, or not
-        // show them to this user.
+        // As in Terraform, a project that is not found does not restrict the list: the server may not support projects, or
+        // not show them to this user.
         if let Some(project) = &self.settings.project
             && let Some(id) = self.project(project).await?
         {
@@ -325,7 +326,7 @@ impl Connection {
     /// Somebody holds the lock, or the request failed.
     pub async fn lock(&self, workspace: &Workspace) -> Result<(), LockProblem> {
         let path = format!("workspaces/{}/actions/lock", part(&workspace.id));
-        // The body is not a JSON:API document, in spite of its media type.
+        // The body is no JSON:API document, although its media type says so.
         match self.api.post(&path, &json!({"reason": "Locked by Terraform"})).await {
             Ok(_) => Ok(()),
             Err(ApiError::Conflict(_)) => Err(LockProblem::Held("workspace already locked".to_owned())),

@@ -23,7 +23,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, ConfigBuilder, RootCertStore};
 
-/// Builds the TLS configuration of connections to servers, up to the client's certificate.
+/// Builds the TLS configuration of connections to servers. The caller adds the client's certificate.
 ///
 /// # Errors
 /// Returns an error if the cryptography has no safe protocol versions.
@@ -31,7 +31,7 @@ pub fn configuration(
     verifier: Arc<dyn ServerCertVerifier>,
 ) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Error> {
     let builder = ClientConfig::builder_with_provider(PROVIDER.clone()).with_safe_default_protocol_versions()?;
-    // The TLS library names every verifier but its own dangerous.
+    // The TLS library calls every custom verifier dangerous.
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn roots(trusted: &[CertificateDer<'static>]) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let (added, ignored) = roots.add_parsable_certificates(trusted.iter().cloned());
     tracing::debug!(added, ignored, "root certificates of this machine");
-    // Empty containers have no certificates.
+    // An empty container has no certificates.
     if roots.is_empty() {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }

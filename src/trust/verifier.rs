@@ -119,7 +119,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        // With some certificates, those of version 1 for example, no signature can be verified here.
+        // For some certificates, such as those of version 1, signatures cannot be verified here.
         if matches!(self.0, Mode::Insecure) {
             return Ok(HandshakeSignatureValid::assertion());
         }

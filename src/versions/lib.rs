@@ -136,7 +136,8 @@ impl Written {
             Dialect::Provider => text,
             Dialect::Module => text.strip_prefix('v').unwrap_or(text),
         };
-        // Build metadata comes first: it may contain dashes, and a pre-release no plus sign.
+        // Split off first, because build metadata may contain dashes, while a pre-release contains no plus
+        // sign.
         let (rest, build) = rest.split_once('+').map_or((rest, None), |(r, b)| (r, Some(b)));
         let (core, pre) = rest.split_once('-').map_or((rest, None), |(c, p)| (c, Some(p)));
         let mut numbers = Vec::new();
@@ -187,7 +188,7 @@ enum Op {
     NotEqual,
 }
 
-// Longer operators come before their prefixes.
+// Longer operators come before those that are their prefixes.
 const OPS: [(&str, Op); 7] = [
     (">=", Op::GreaterOrEqual),
     ("<=", Op::LessOrEqual),
@@ -269,7 +270,7 @@ impl Constraints {
 impl fmt::Display for Constraints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut terms: Vec<&Term> = self.0.iter().collect();
-        // Of two `~>` with the same version, the narrower is first.
+        // Between two `~>` with the same version, the narrower one is first.
         terms.sort_by(|a, b| (&a.version, a.op, b.fixed).cmp(&(&b.version, b.op, a.fixed)));
         terms.dedup();
         for (i, term) in terms.iter().enumerate() {
@@ -300,7 +301,7 @@ impl Term {
             ));
         }
         let Written { version, parts } = Written::parse(rest, dialect)?;
-        // `~> 1.2.3` fixes two numbers, `~> 1.2` one. A single number is fixed for providers only.
+        // `~> 1.2.3` fixes two numbers, and `~> 1.2` fixes one. A single number is fixed for providers only.
         let fixed = match (op, parts, dialect) {
             (Op::Pessimistic, 1, Dialect::Provider) => 1,
             (Op::Pessimistic, parts, _) => parts - 1,

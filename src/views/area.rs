@@ -74,7 +74,7 @@ pub fn drawing(lines: &[Line], size: Size, style: Style) -> String {
         };
         out.push_str(&shown(&painted));
     }
-    // The area may have had more lines before.
+    // The area may have had more lines before, which are erased.
     out.push_str("\x1b[J");
     if lines.len() > 1 {
         out.push_str(&format!("\x1b[{}A", lines.len() - 1));
@@ -90,7 +90,7 @@ pub fn cut(text: &str, width: usize) -> String {
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
-    // Wide characters take two columns, combining ones none.
+    // Wide characters take two columns, and combining ones take none.
     let (mut columns, mut fits) = (0, 0);
     for (at, c) in text.char_indices() {
         columns += c.width().unwrap_or(0);
@@ -124,7 +124,7 @@ pub fn is_closed() -> bool {
 pub fn close() {
     CLOSED.store(true, Ordering::SeqCst);
     if ON_SCREEN.swap(false, Ordering::SeqCst) {
-        // Written past the stream and its lock, which another thread may hold.
+        // The sequence is written directly, because another thread may hold the lock of the stream.
         system::console::write_at_once(ERASE.as_bytes());
     }
 }

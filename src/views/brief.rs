@@ -18,7 +18,7 @@ pub fn text(plan: PlanView<'_>, style: Style) -> String {
     if plan.errored {
         out.push_str("\nPlanning ended with errors: this is not all of it.\n");
     }
-    // Drift without an action is a move, which stands among the changes.
+    // Drift without an action is a move, which is listed among the changes.
     let drift: Vec<&ResourceChange> = plan.drift.iter().filter(|c| c.action != Action::NoOp).collect();
     section(&mut out, "Changed outside since the last apply:", &drift, style);
     let changes: Vec<&ResourceChange> = plan

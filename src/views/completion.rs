@@ -44,7 +44,8 @@ pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
 /// more than continue.
 #[must_use]
 pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<String> {
-    // `-replace` would replace objects again that are replaced already, and `-invoke` would invoke the action twice.
+    // A second run with `-replace` would replace objects again, and one with `-invoke` would invoke the action
+    // twice.
     let again_is_more = |word: &str| {
         let flag = word.strip_prefix('-').map(|flag| flag.trim_start_matches('-'));
         flag.is_some_and(|flag| flag.starts_with("replace") || flag.starts_with("invoke"))
@@ -56,7 +57,7 @@ pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<Stri
         let words = without_values(typed);
         return Some(format!("\nTo go on, run again:\n  {command} {}\n", joined(&words)));
     };
-    // Global options such as -chdir come before the command, and must do so in the new commands, too.
+    // Global options such as -chdir come before the command, so they do in the suggested commands, too.
     let global = typed.iter().take_while(|word| word.starts_with('-')).cloned();
     let global: String = global.map(|word| joined(&[word]) + " ").collect();
     let file = joined(&[saved.to_owned()]);
@@ -92,7 +93,7 @@ fn list(out: &mut String, title: &str, operations: &[UnfinishedOperation]) {
         return;
     }
     let _ = writeln!(out, "\n{title}");
-    // Saying that there is one more would take as many lines as naming it.
+    // A line that says "and one more" would be as long as naming the operation.
     let shown = if operations.len() == LIMIT + 1 {
         LIMIT + 1
     } else {

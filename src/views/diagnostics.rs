@@ -34,7 +34,7 @@ pub fn format(diagnostic: &Diagnostic, sources: &SourceMap, layout: Layout) -> S
     let mut body = format!("{}{}\n\n", colour(word), style.bold(summary));
     source(diagnostic, sources, style, &mut body);
     if !diagnostic.detail.is_empty() {
-        // Beside the rule and a blank there are two columns less, without them one: the last column stays free.
+        // The last column stays free, and the rule and its blank take two columns.
         let width = if layout.plain {
             layout.width.saturating_sub(1)
         } else {
@@ -127,7 +127,7 @@ fn source(diagnostic: &Diagnostic, sources: &SourceMap, style: Style, out: &mut 
         if let Some(comparison) = &context.comparison {
             out.push_str(&compared(comparison, style));
         }
-        // The differences replace the values, except with -verbose.
+        // The differences are shown instead of the values, except with -verbose.
         let shows_values = context.comparison.as_ref().is_none_or(|c| c.in_full);
         let mut values: Vec<_> = context.values.iter().filter(|_| shows_values).collect();
         values.sort();
@@ -155,7 +155,8 @@ fn fold(diagnostics: Diagnostics, folds: impl Fn(Severity) -> bool) -> Diagnosti
     let mut places: std::collections::HashMap<(bool, String), usize> = std::collections::HashMap::new();
     let mut more: Vec<(usize, usize)> = Vec::new();
     for diagnostic in diagnostics {
-        // Those without a source range are not about a place in the configuration, and have little in common but the summary.
+        // Diagnostics without a range are not about a part of the configuration, and have little in common except the
+        // summary.
         let alone = diagnostic.subject.is_none() || diagnostic.extra == Extra::OfCheck;
         if !folds(diagnostic.severity) || alone {
             out.push(diagnostic);
@@ -199,8 +200,8 @@ pub struct Form {
     pub beside_results: bool,
 }
 
-/// Shows diagnostics: errors on standard error, warnings as their form says. Warnings are only shown as summaries if there is no
-/// error, as in Terraform.
+/// Shows diagnostics: errors on standard error, warnings in their selected form. Warnings are only shown as summaries if there
+/// is no error, as in Terraform.
 pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form) {
     if diagnostics.is_empty() {
         return;
@@ -211,7 +212,7 @@ pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form)
         _ => !form.separate_warnings,
     });
     let mut list = folded.0;
-    // By source range, those without one first; otherwise the order stays.
+    // The problems are sorted by source range, with those without one first; otherwise in their original order.
     list.sort_by_key(|d| d.subject.as_ref().map(|s| (s.file.clone(), s.start.byte)));
     let (errors, warnings): (Vec<_>, Vec<_>) = list.into_iter().partition(Diagnostic::is_error);
     let err = Layout {

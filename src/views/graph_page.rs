@@ -46,7 +46,7 @@ pub struct Changes<'p> {
 pub fn page(graph: &ResourceGraph, changes: Option<Changes<'_>>) -> String {
     // The JSON writer escapes `<` and `>`, so no text can end the script element.
     let data = cty::json::to_text(&data(graph, changes), None);
-    // The data last: its texts can have any word in them.
+    // The data are inserted last, because their texts can contain the placeholders.
     PAGE.replacen("STYLE", STYLE, 1)
         .replacen("SCRIPT", SCRIPT, 1)
         .replacen("DATA", &data, 1)

@@ -29,7 +29,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '\n' => out.push_str("&#xA;"),
             '\t' => out.push_str("&#x9;"),
             '\r' => out.push_str("&#xD;"),
-            // Other control characters are not allowed in XML, not even escaped.
+            // Other control characters are not allowed in XML, even if they are escaped.
             c if (c as u32) < 0x20 => out.push('\u{fffd}'),
             c => out.push(c),
         }

@@ -71,7 +71,8 @@ impl Live {
                 shared,
                 thread: Mutex::new(Some(thread)),
             })),
-            // The area is optional: without a thread the operation continues with lines of text.
+            // The area is optional: if the thread cannot be started, the operation continues with lines of
+            // text.
             Err(error) => {
                 tracing::warn!("no thread can be started for the live area: {error}");
                 None
@@ -100,7 +101,7 @@ impl Drop for Live {
 impl OperationView for Live {
     fn event(&self, event: &Event) {
         let mut record = self.shared.record();
-        // One notification for all events until the next drawing.
+        // A single notification serves all events until the next drawing.
         if record.update(event, Instant::now()) && !std::mem::replace(&mut record.changed, true) {
             self.shared.wake.notify_one();
         }
@@ -120,11 +121,12 @@ fn draw(shared: &Shared, ui: &Ui) {
         let size = ui.size();
         record.changed = false;
         let lines = record.lines(Instant::now(), size);
-        // The lock is released, so that a slow terminal does not hold up the engine's events.
+        // The lock is released, so that a slow terminal does not delay the engine's events.
         drop(record);
         ui.area(&lines);
         record = shared.wait(shared.record(), PAUSE, |record| !record.ended);
-        // Clocks show whole seconds. An event, other output in place of the area, or another size of the terminal ends the wait.
+        // Durations are shown in whole seconds. The wait ends early after an event, other output, or a change of the
+        // terminal's size.
         let next = Instant::now() + (SECOND - PAUSE);
         while !record.ended && !record.changed && ui.is_drawn() && ui.size() == size && Instant::now() < next {
             record = shared.wait(record, GLANCE, |record| !record.ended && !record.changed);

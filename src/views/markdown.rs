@@ -175,7 +175,8 @@ fn details(
     style: diff::Style,
     changes: &[(ChangeKind, &ResourceChange)],
 ) {
-    // Changes that remove objects come first: a reviewer must see these if there is not enough room for all.
+    // Changes that remove objects come first, so that a reviewer sees them even if there is not enough room for
+    // all.
     let urgency = |kind: ChangeKind| match kind {
         ChangeKind::Replace | ChangeKind::Delete | ChangeKind::Forget => 0,
         _ => 1,
@@ -184,7 +185,7 @@ fn details(
     ordered.sort_by_key(|(kind, _)| urgency(*kind));
     let mut left_out = 0;
     for (kind, change) in ordered {
-        // Once one had no room, none is written: the rest would be whichever happen to be short.
+        // After the first change that had no room, none is written; otherwise only short ones would be shown.
         if left_out == 0 {
             let block = block(plan, schemas, style, *kind, change);
             if out.len() + block.len() + NOTE <= LIMIT {
@@ -246,12 +247,12 @@ fn signed(line: &str) -> String {
         ("# ", '#'),
     ] {
         if let Some(moved) = text.strip_prefix(sign) {
-            // The sign of an update or a replacement is also kept, because `!` is used for both.
+            // The sign of an update or a replacement stays in the text, because `!` is used for both.
             let rest = if shown == '!' { text } else { moved };
             return format!("{shown} {}{rest}", " ".repeat(indent));
         }
     }
-    // A line of a text value that begins so would be taken for a change.
+    // The line is indented, because a line of a text value with such a sign would look like a change.
     format!("  {line}")
 }
 

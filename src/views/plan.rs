@@ -25,7 +25,7 @@ pub enum Verbosity {
     Brief,
     #[default]
     Normal,
-    /// With unchanged attributes.
+    /// The plan with unchanged attributes.
     Full,
 }
 

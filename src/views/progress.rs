@@ -91,7 +91,7 @@ impl Progress {
             } => {
                 let head = style.bold(format!("Action {}:", invocation(address, trigger)));
                 self.ui.line(format!("{head} {message}"));
-                // Standard output is buffered, and the action may run for long.
+                // The output is flushed, because standard output is buffered and the action may take long.
                 self.ui.flush();
             }
             Event::ActionComplete { address, trigger } if !self.concise => {
@@ -114,7 +114,7 @@ impl Progress {
         for line in lines_of_output(output) {
             self.ui.line(format!("{head} {line}"));
         }
-        // Standard output is buffered, and the provisioner may run for long.
+        // The output is flushed, because standard output is buffered and the provisioner may take long.
         self.ui.flush();
     }
 }
@@ -170,7 +170,7 @@ impl OperationView for Progress {
                 elapsed,
                 ..
             } => {
-                // The deposed key was in the line of the start, as in Terraform.
+                // As in Terraform, only the line of the start contains the deposed key.
                 let Some(words) = words(*action) else { return };
                 let id = id.as_ref().filter(|_| *action != Action::Delete);
                 let elapsed = seconds(*elapsed);
@@ -207,7 +207,7 @@ impl OperationView for Progress {
             | Event::ActionComplete { .. }
             | Event::ActionFailed { .. } => self.action(event),
             Event::Lanes { limits, settled: true } => self.about(&lanes::line(limits)),
-            // Failures become diagnostics, which have more to say than an event.
+            // Failures become diagnostics, which contain more than the event.
             Event::OperationFailed { .. }
             | Event::EphemeralFailed { .. }
             | Event::ListStart { .. }
@@ -223,7 +223,7 @@ impl OperationView for Progress {
     }
 
     fn still_running(&self, operations: &[StillRunning]) {
-        // The live area shows the durations all the time.
+        // The live area shows the durations continuously.
         if self.ui.is_live() {
             return;
         }
@@ -233,7 +233,7 @@ impl OperationView for Progress {
                 ObjectOperation::Ephemeral(action) => ephemeral_words(action).begins,
             };
             let id = one.id.as_ref().map(|(name, value)| format!("{name}={value}, "));
-            // The form of Terraform since 1.12: 00m10s.
+            // This is the format of Terraform since 1.12, as in 00m10s.
             let so_far = one.elapsed.as_secs();
             self.about(&format!(
                 "{}: Still {}... [{}{:02}m{:02}s elapsed]",

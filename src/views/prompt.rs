@@ -72,14 +72,14 @@ pub fn ask(show: &dyn Fn(&str), prompt: &str, echo: Echo) -> Answer {
             return Answer::End;
         }
     };
-    // A signal that came before the question is not an answer to it.
+    // A signal from before the question does not answer it.
     input.forget();
     ASKING.store(true, Ordering::SeqCst);
     show(prompt);
     let hidden = (echo == Echo::Off).then(Hidden::new).flatten();
     let answer = read_line(input);
     if hidden.is_some() {
-        // The user's line break was hidden, too.
+        // The line break that the user typed was hidden, too.
         show("\n");
     }
     drop(hidden);
@@ -147,7 +147,8 @@ fn input() -> io::Result<&'static Input> {
         Interrupts::listen()?
     };
     let input = INPUT.get_or_init(|| new);
-    // A thread with its own runtime: questions are asked from synchronous code, where no runtime runs.
+    // A thread with its own runtime is started, because questions are asked from synchronous code, where no
+    // runtime runs.
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async {
             loop {

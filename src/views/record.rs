@@ -203,7 +203,7 @@ impl Record {
 
     pub(crate) fn lines(&self, now: Instant, size: Size) -> Vec<Line> {
         let mut out = vec![Line::heading(self.heading(now))];
-        // Room for the heading, the line with the number of the others, and one permanent line.
+        // The heading, the line with the number of the others, and one permanent line need space.
         let room = size.height.saturating_sub(3).min(LINES);
         let shown = self.running.values().take(room);
         // The last column stays free, because some terminals wrap a line that fills it.
@@ -245,7 +245,7 @@ impl Record {
             0 => vec![format!("{} done", self.done.max(self.finished))],
             total => vec![format!("{} of {total} done", self.done)],
         };
-        // The first to start runs for the longest time.
+        // The operation that started first has been running for the longest time.
         if let Some(slowest) = self.running.values().next() {
             let time = whole_seconds(now.saturating_duration_since(slowest.since));
             parts.push(format!("{} running", self.running.len()));
@@ -474,7 +474,7 @@ mod tests {
             "Applying: 10/100 done, 1m0s elapsed, about 9m0s left"
         );
         assert_eq!(heading(APPLY, 100, 60), "Applying: 100/100 done, 1m0s elapsed");
-        // During planning, instances become known block by block; only the state tells a number in advance.
+        // During planning, instances become known block by block, so only the state gives a number in advance.
         let plan = Work::named("Planning");
         assert_eq!(heading(plan, 50, 60), "Planning: 50/100 done, 1m0s elapsed");
         let of_state = Work {

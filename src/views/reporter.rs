@@ -110,12 +110,13 @@ impl Reporter {
     }
 
     fn remind(&self, now: Instant) {
-        // The record stays locked while the views are called: otherwise an operation could end, and be reported as still running
+        // The record stays locked while the views are called. Otherwise an operation could end and be reported as still running
         // afterwards.
         let mut record = self.record();
         let mut due = Vec::new();
         for ((address, deposed), running) in &mut record.running {
-            // In multiples of the interval, so that a delayed tick does not shift all later reminders.
+            // The reminders are computed as multiples of the interval, so that a delayed tick does not shift
+            // later reminders.
             let times = now.saturating_duration_since(running.since).as_secs() / REMINDER.as_secs();
             if times > running.reminders {
                 running.reminders = times;
@@ -128,7 +129,7 @@ impl Reporter {
                 });
             }
         }
-        // The map has no order; the output must be the same in every run.
+        // The operations are sorted, because the map has no order and the output must be the same in every run.
         due.sort_by_cached_key(|one| (one.address.to_string(), one.deposed.clone()));
         for view in &self.views {
             if !due.is_empty() {

@@ -46,7 +46,8 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
         start = start.min(context.start.byte as usize);
         end = end.max(context.end.byte as usize);
     }
-    // Ranges may be of another version of the file, or in the middle of a character: slicing there would panic.
+    // The ranges may belong to another version of the file, or begin inside of a character, where slicing would
+    // panic.
     let start = floor(text, start);
     let end = floor(text, end).max(start);
     let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
@@ -54,7 +55,8 @@ pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> 
     let line_end = line_end.max(line_start);
     let code = &text[line_start..line_end];
     let code = code.strip_suffix('\n').unwrap_or(code).to_owned();
-    // Counted back from the line of the subject, which is known, instead of from the beginning of the file.
+    // The lines are counted back from the subject's line, which is known, instead of from the beginning of the
+    // file.
     let lines_before = text[line_start..floor(text, subject.start.byte as usize).max(line_start)]
         .matches('\n')
         .count();
@@ -124,7 +126,7 @@ impl Structure {
 
     fn around(&self, start: u32) -> Option<String> {
         match self {
-            // A range at the very beginning of a block is about the block itself.
+            // A range at the very beginning of a block refers to the block itself.
             Structure::Native(headers) => headers.around(start.checked_sub(1)?).map(str::to_owned),
             Structure::Json(root) => {
                 let path = root.as_ref()?.path_at(start);
@@ -152,7 +154,7 @@ impl Headers {
             (block.range.start.byte, block.range.end.byte, out)
         };
         let mut blocks: Vec<_> = body.blocks.iter().map(header).collect();
-        // For the binary search in `around`.
+        // The blocks are sorted for the binary search in `around`.
         blocks.sort_by_key(|block| block.0);
         Headers { blocks }
     }

@@ -68,7 +68,8 @@ impl StatusLines {
             Sections::GitHub => format!("::group::{title}\n"),
             Sections::GitLab => {
                 let time = crate::process::now().as_second();
-                // GitLab recognizes the marker by these control sequences, which also hide it in its log.
+                // GitLab recognizes the marker by these control sequences, which also hide the marker in its
+                // log.
                 format!("\x1b[0Ksection_start:{time}:refresh[collapsed=true]\r\x1b[0K{title}\n")
             }
         };
@@ -91,7 +92,7 @@ impl StatusLines {
 
     fn tick_at(&self, now: Instant) {
         let mut state = self.state();
-        // The live area of a terminal says it all the time.
+        // The live area of a terminal shows this continuously.
         if now < state.next || self.ui.is_live() {
             return;
         }

@@ -52,7 +52,8 @@ impl Stream {
             ui,
             brief: AtomicBool::new(false),
         };
-        // Readers compare this version with those that they support, so it is the implemented version of the tool.
+        // Readers compare this version with the ones that they support, so it is the tool's version that this
+        // program implements.
         let mode = program::Mode::current();
         let (tool, version) = (mode.tool(), mode.version());
         let (key, format) = match mode.is_opentofu() {
@@ -73,7 +74,7 @@ impl Stream {
         self.ui.write_error()
     }
 
-    /// Leaves out from here on the objects that are refreshed, read and planned: `-summary`.
+    /// Leaves out all further objects that are refreshed, read and planned, for `-summary`.
     pub fn leave_out_objects(&self) {
         self.brief.store(true, Ordering::Relaxed);
     }
@@ -92,7 +93,7 @@ impl Stream {
         object.insert("@message".into(), message.into());
         object.insert("@module".into(), module().into());
         object.insert("@timestamp".into(), now().into());
-        // Terraform's order of keys: those with an at sign first, the others sorted.
+        // As in Terraform, keys with an at sign come first, and the others are sorted.
         let mut rest: BTreeMap<&str, Json> = payload.into_iter().collect();
         rest.insert("type", ty.into());
         object.extend(rest.into_iter().map(|(key, value)| (key.to_owned(), value)));
@@ -184,7 +185,7 @@ impl Stream {
 
     fn planned_objects(&self, plan: PlanView<'_>) {
         for drift in plan.drift {
-            // In a refresh-only plan the drift is the plan.
+            // In a refresh-only plan, the drift is the result.
             if drift.action != Action::NoOp || plan.mode == Mode::RefreshOnly {
                 let (action, change) = change(drift);
                 let message = format!("{}: Drift detected ({action})", drift.address);
@@ -310,7 +311,7 @@ impl Stream {
                 ..
             } => {
                 let Some(words) = words(*action) else { return };
-                // As in Terraform: messages about deleted or read objects have no ID.
+                // As in Terraform, messages about deleted or read objects have no ID.
                 let id = id.as_ref().filter(|_| !matches!(action, Action::Delete | Action::Read));
                 let message = format!(
                     "{address}: {} complete after {}{}",
@@ -484,7 +485,7 @@ impl OperationView for Stream {
 fn now() -> String {
     let now = crate::process::now();
     let (seconds, micros) = (now.as_second(), now.subsec_microsecond());
-    // Always six digits, as in Terraform; jiff leaves out trailing zeros.
+    // As in Terraform, there are always six digits; jiff leaves out trailing zeros.
     let whole = jiff::Timestamp::from_second(seconds).unwrap_or(now).to_string();
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
@@ -548,7 +549,7 @@ fn change(change: &ResourceChange) -> (&'static str, Json) {
             "importing",
             change.importing.as_ref().map(|target| match target {
                 ImportedBy::Id(id) => json!({"id": &**id}),
-                // As in Terraform, which writes an empty object for these.
+                // As in Terraform, these are empty objects.
                 ImportedBy::Identity(_) | ImportedBy::Sensitive => json!({}),
             }),
         );
@@ -575,7 +576,7 @@ fn ephemeral(address: &AbsResourceInstance, action: EphemeralAction) -> Object {
 }
 
 fn timed(hook: Object, elapsed: Duration) -> Object {
-    // Rounded, as in Terraform, and not cut off.
+    // As in Terraform, the time is rounded, not truncated.
     let whole = (elapsed + Duration::from_millis(500)).as_secs();
     hook.with("elapsed_seconds", whole)
 }

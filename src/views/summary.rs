@@ -26,7 +26,7 @@ pub fn text(plan: PlanView<'_>) -> String {
     if plan.errored {
         out.push_str("\nPlanning ended with errors: this is not all of it.\n");
     }
-    // Only changes that take an object away are named. Thousands of others would hide them.
+    // Only changes that remove objects are listed. Thousands of others would hide them.
     for (kind, title) in [
         (ChangeKind::Replace, "Replaced:"),
         (ChangeKind::Delete, "Destroyed:"),
@@ -75,7 +75,7 @@ fn named<'p>(out: &mut String, title: &str, changes: impl Iterator<Item = &'p Re
 /// Returns the attributes that force the replacement of an object.
 pub(crate) fn reasons(change: &ResourceChange) -> BTreeSet<String> {
     let first = |path: &cty::Path| match path.0.first() {
-        // The first step only: keys of a map may be sensitive.
+        // Only the first step is shown, because keys of a map may be sensitive.
         Some(cty::Step::Attribute(name)) => Some(name.to_string()),
         _ => None,
     };
@@ -104,7 +104,7 @@ fn table(out: &mut String, changes: &[(ChangeKind, &ResourceChange)]) {
     if left_out > 0 {
         rows.sort_by_key(|(_, row)| std::cmp::Reverse(total(row)));
         rows.truncate(LINES);
-        // In the order of the addresses again, in which users search.
+        // The rows are sorted by address again, because users search by address.
         rows.sort_by_key(|(place, _)| *place);
     }
     let kinds: Vec<ChangeKind> = ChangeKind::ALL

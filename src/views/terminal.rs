@@ -18,7 +18,7 @@ const CODES: &[&str] = &["0", "1", "4", "31", "32", "33", "36", "37", "90", "1;3
 /// Converts a text for the terminal: [`SGR`] sequences become control sequences, and control characters are escaped.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
-    // Most texts have neither, and need no copy.
+    // Most texts have no such characters, and need no copy.
     let Some(first) = text.find(acts) else {
         return Cow::Borrowed(text);
     };
@@ -48,7 +48,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
                     None => visible(found, &mut out),
                 }
             }
-            // The line end of Windows is harmless.
+            // A carriage return before a line break is harmless.
             '\r' if behind.starts_with('\n') => out.push('\r'),
             found => visible(found, &mut out),
         }

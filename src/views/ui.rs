@@ -60,7 +60,7 @@ pub struct Ui {
 
 enum Input {
     Standard,
-    /// Without input: every question is unanswered.
+    /// No input: every question stays unanswered.
     Nobody,
 }
 
@@ -186,7 +186,7 @@ impl Ui {
         let mut out = self.out.lock();
         self.take_away(&mut **out);
         let result = parts.iter().try_for_each(|part| out.write_all(part));
-        // The live area may only be drawn at the beginning of a line.
+        // The live area may be drawn only at the beginning of a line.
         if let Some(last) = parts.iter().rev().find_map(|part| part.last()) {
             self.line_begins.store(*last == b'\n', Ordering::SeqCst);
         }
@@ -254,7 +254,7 @@ impl Ui {
 
     fn take_away(&self, out: &mut dyn Write) {
         if self.drawn.swap(false, Ordering::SeqCst) {
-            // If this fails, so does the output that follows, and that failure is kept.
+            // If erasing fails, the output that follows fails, too, and that error is kept.
             let _ = out.write_all(area::ERASE.as_bytes());
         }
     }
@@ -267,10 +267,10 @@ impl Ui {
         self.flush_locked(&mut **out);
         let text = shown(text.as_ref());
         let mut err = self.err.lock();
-        // A failure to write to standard error cannot be reported.
+        // If writing to standard error fails, that cannot be reported.
         let _ = err.write_all(text.as_bytes());
         let _ = err.flush();
-        // The streams share a cursor if both are the same terminal.
+        // If both streams are the same terminal, they share a cursor.
         if let Some(last) = text.as_bytes().last().filter(|_| self.err.terminal) {
             self.line_begins.store(*last == b'\n', Ordering::SeqCst);
         }
@@ -284,7 +284,7 @@ impl Ui {
     fn flush_locked(&self, out: &mut dyn Write) {
         let result = out.flush();
         self.out.note(result);
-        // Only flushed output is on the screen, where it may have to be erased.
+        // The output is flushed, because only flushed output is on the screen, where the area is erased.
         if self.live {
             area::on_screen(self.is_drawn());
         }

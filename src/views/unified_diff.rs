@@ -64,12 +64,12 @@ fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
 /// possible, then moved as late as possible, preferably beside a change of the other text.
 fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
     let is = |flags: &[bool], at: usize| flags.get(at).copied().unwrap_or(false);
-    // The position in the other text may be before its first line.
+    // The position may be before the first line of the other text.
     let beside_is = |at: isize| usize::try_from(at).is_ok_and(|at| is(other, at));
     let (mut at, mut beside) = (0usize, 0isize);
     let end = lines.len();
     loop {
-        // Skip to the next run, and keep track of its position in the other text.
+        // Skips to the next run, and keeps track of its position in the other text.
         while at < end && !is(changed, at) {
             while beside_is(beside) {
                 beside += 1;
@@ -90,7 +90,7 @@ fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
         let mut aligned;
         loop {
             let length = at - start;
-            // As early as possible, so that it joins the runs before it.
+            // The run is moved as far up as possible, so that the run joins those before it.
             while start > 0 && lines[start - 1] == lines[at - 1] {
                 start -= 1;
                 at -= 1;
@@ -105,7 +105,7 @@ fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
                 }
             }
             aligned = if beside_is(beside - 1) { at } else { end };
-            // As late as possible, so that it joins the runs after it.
+            // The run is moved as far down as possible, so that the run joins those after it.
             while at < end && lines[start] == lines[at] {
                 changed[start] = false;
                 changed[at] = true;
@@ -120,12 +120,12 @@ fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
                     beside += 1;
                 }
             }
-            // A longer run may be able to move further.
+            // A run that was joined with another one is longer now, and may move further.
             if length == at - start {
                 break;
             }
         }
-        // Back to the last position that was beside a change of the other text.
+        // The run is moved back to the last position beside a change of the other text.
         while aligned < at {
             start -= 1;
             at -= 1;
@@ -147,7 +147,7 @@ fn write_hunk(hunk: &[Change], old: &[&[u8]], new: &[&[u8]], out: &mut Vec<u8>) 
     let trail = (old.len() - last.old.1).min(CONTEXT);
     let range = |from: usize, to: usize| match to - from {
         1 => format!("{to}"),
-        // An empty range names the line before it.
+        // An empty range is written with the number of the line before it.
         0 => format!("{from},0"),
         n => format!("{},{n}", from + 1),
     };

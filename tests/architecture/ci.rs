@@ -1,5 +1,5 @@
-//! Promises of `.ci/run`: the README's test command unchanged, with all programs required that tests need, and a short run of tests at the
-//! end.
+//! Checks of `.ci/run`: it contains the README's test command unchanged, requires all programs that tests need, and ends with a
+//! short run of tests.
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ fn the_test_command_of_the_readme_runs_with_everything_required() {
     assert_eq!(tests.count(), 2);
 }
 
-/// `doctest = false` and `test = false` in the manifest of a crate save a start of rustdoc and a link each. They would leave out
-/// tests without a word.
+/// `doctest = false` and `test = false` in the manifest of a crate save a start of rustdoc and a link each. Tests in such a
+/// crate would be left out silently.
 #[test]
 fn crates_that_leave_out_a_kind_of_tests_have_none_of_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

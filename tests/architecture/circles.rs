@@ -23,7 +23,7 @@ fn rust_files(dir: &Path, out: &mut Vec<PathBuf>) {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() {
-            // These directories hold tests; an example is a crate of its own.
+            // Directories with tests are skipped, and so are examples, which are crates of their own.
             if !matches!(&*name, "tests" | "fixture_tests" | "examples" | "target") {
                 rust_files(&path, out);
             }
@@ -153,7 +153,7 @@ fn target<'m>(
     let item = path.get(file.len()).and_then(|item| exported.get(file)?.get(item));
     match item {
         Some(defined) => modules.get(defined),
-        // Whatever stands in the root itself is used by all.
+        // Items in the root itself are used by all files, and make no circle.
         None => Some(file).filter(|file| !file.is_empty()),
     }
 }
@@ -177,7 +177,7 @@ fn circles(root: &Path) -> Vec<BTreeSet<String>> {
             .filter_map(|path| target(path, module, &modules, &exported));
         reached.insert(module, found.filter(|other| *other != module).collect());
     }
-    // Repeated until nothing is added: there are few enough files for the simple algorithm.
+    // The search is repeated until nothing is added, which is fast enough for so few files.
     loop {
         let before: usize = reached.values().map(BTreeSet::len).sum();
         for module in &modules {

@@ -125,23 +125,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-process", &[]),
     ("monoform-sdk", &["sdk-derive", "cty", "locks", "process"]),
     ("monoform-sdk-server", &["sdk", "proto"]),
-    // For tests of plugins: a development dependency of any plugin, and of none otherwise.
+    // This crate tests plugins: any plugin may use it as a development dependency, and none as a normal one.
     ("monoform-sdk-testing", &["sdk"]),
     ("monoform-connection", &["sdk", "trust", "gotext", "openssh"]),
-    // One plugin uses another: cloud-init user data is the same message in both. The last two are parts of the language.
+    // These plugins use others: cloud-init user data is the same message in both. The last two are parts of the
+    // language.
     (
         "monoform-provider-template",
         &["sdk", "provider-cloudinit", "lang", "syntax"],
     ),
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
-    // Shared by the stores behind web servers. Every store may use it, beside the crates that every plugin may use.
+    // The stores behind web servers share this crate. Every store may use it, and the crates that every plugin may
+    // use.
     ("monoform-store-client", &["sdk", "http", "trust", "proxies"]),
-    // The command line uses this API, too; its tokens and services are those of the CLI configuration.
+    // The command line uses this API, too, and its tokens and services are in the CLI configuration.
     (
         "monoform-state-remote",
         &["sdk", "cty", "tfe", "net", "packages", "addrs"],
     ),
-    // A development dependency of any crate, and a normal one of none.
+    // Any crate may use it as a development dependency, and none as a normal one.
     ("monoform-support", &[]),
     ("monoform", &["cli", "packages", "pack", "sdk", "sdk-server"]),
 ];
@@ -194,8 +196,8 @@ fn crates_use_only_what_stands_below_them() {
     assert!(wrong.is_empty(), "these edges are not allowed: {wrong:?}");
 }
 
-/// Crates that must not come in with a crate's dependencies, and one that does. The engine and the views of its data know nothing of
-/// the outside world; state stores know the plugin protocol, and no terminal, registry or command line.
+/// Crates that must not be among a crate's dependencies, and one that is. The engine and the views of its data must not depend on
+/// I/O crates; state stores may use the plugin protocol, but no terminal, registry or command line.
 const NOT_BELOW: &[(&str, &str, &[&str])] = &[
     (
         "engine",

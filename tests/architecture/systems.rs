@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Files that name a system all the same: for what exists on Linux only, and for what a library lacks elsewhere.
+/// Files that may name a system nevertheless: for features of Linux only, and for features that a library lacks
+/// elsewhere.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("src/cli/commands/mod.rs", "a mount namespace"),
     (
@@ -46,7 +47,7 @@ fn no_other_crate_names_a_system_but_for_what_is_listed() {
         .filter_map(|path| {
             let text = std::fs::read_to_string(path).expect("a source file");
             let relative = path.strip_prefix(root).expect("below the root").to_string_lossy();
-            // Unit tests may create links and modes as the system has them.
+            // Unit tests may create links and modes of the system.
             let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
             let is_named = WORDS.iter().any(|word| code.contains(word));
             (is_named && !relative.starts_with("src/system/")).then(|| relative.into_owned())

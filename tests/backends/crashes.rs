@@ -95,7 +95,7 @@ pub fn recovered(lab: &Lab) {
         assert!(words(&text).contains(&words(part)), "{part}\n{text}");
     }
     assert!(journals(&w).is_empty());
-    // After the recovery other working directories see it, too.
+    // After the recovery, other working directories have the recovered state, too.
     let other = lab.directory(Tool::Monoform);
     let listed = run(&other, Tool::Monoform, &["state", "list"]).ok();
     assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.all());
@@ -104,8 +104,8 @@ pub fn recovered(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
-/// A program that has the state but not the journal replaces an object whose provisioner was cut short: it is tainted in every state that
-/// is saved.
+/// A program that has the state but not the journal replaces an object whose provisioner was interrupted: it is tainted in every
+/// state that is saved.
 pub fn replaced_by_others(lab: &Lab) {
     let w = lab.without().env("TF_STATE_PERSIST_INTERVAL", "1");
     w.write("main.tf", WAITING);
@@ -136,7 +136,7 @@ pub fn replaced_by_others(lab: &Lab) {
 pub fn set_aside(lab: &Lab) {
     let w = directory(lab);
     killed(&w);
-    // A working directory without a journal writes the state.
+    // A working directory without the journal writes the state.
     let other = lab.directory(Tool::Monoform);
     test(&other).unlocked(&["apply", "-no-color", "-auto-approve"]).ok();
     let before = run(&other, Tool::Monoform, &["state", "pull"]).ok().stdout;
@@ -148,7 +148,7 @@ pub fn set_aside(lab: &Lab) {
     assert_eq!(run(&other, Tool::Monoform, &["state", "pull"]).ok().stdout, before);
     let kept = journals(&w);
     assert_eq!(kept.len(), 1, "it is kept: {kept:?}");
-    // The report comes once, and a new journal can be started beside the old one.
+    // The report appears once, and a new journal can be started beside the old one.
     let again = run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     assert!(!again.all().contains("Journal of an earlier run"), "{}", again.all());
     assert_eq!(journals(&w), kept);
@@ -188,7 +188,7 @@ fn changed_setting(lab: &Lab) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Kills applies at random moments: `MONOFORM_CRASH_ROUNDS` of them, at times that `MONOFORM_SEED` selects.
+/// Kills applies at random times: `MONOFORM_CRASH_ROUNDS` of them, at times that `MONOFORM_SEED` selects.
 pub fn at_any_moment(lab: &Lab) {
     let rounds = crash::setting("MONOFORM_CRASH_ROUNDS", 3);
     let mut random = Random(crash::setting("MONOFORM_SEED", 1));

@@ -67,11 +67,11 @@ pub struct Row {
 
 /// Expected behaviour of Terraform on the same row.
 pub enum Terraform {
-    /// Same requests, or an error as well.
+    /// The requests are the same as Terraform's, or both programs report an error.
     Same,
     /// Different behaviour: the reason, the recorded lines, and true if it succeeds.
     Differs(&'static str, &'static [&'static str], bool),
-    /// No run of Terraform, for this reason.
+    /// Terraform is not run, for this reason.
     NotAsked(&'static str),
 }
 

@@ -210,7 +210,7 @@ fn query(request: &Request, place: &str, by: &str) -> (Option<String>, Reply) {
         ),
         _ => refusal("AccessDenied"),
     };
-    // Programs make up a name for a session that has none, and the order of tags varies.
+    // Programs invent a name for a session without one, and the order of tags varies.
     fields.retain(|(name, _)| !matches!(&**name, "Action" | "Version"));
     for (name, value) in &mut fields {
         let made_up =

@@ -56,7 +56,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
             };
             let reply = match request.method() {
                 "GET" if request.path().ends_with("/o") => Reply::json("{\"items\":[]}"),
-                // Write of the lock object.
+                // The lock object has been written.
                 "GET" if request.path().ends_with("tflock") => Reply::json("{\"generation\":\"1\"}"),
                 "GET" => Reply::new(404, "{\"error\":{\"code\":404,\"message\":\"No such object\"}}"),
                 _ => Reply::json("{\"generation\":\"1\"}"),
@@ -151,7 +151,7 @@ fn federation(request: &Request) -> (Option<String>, Reply) {
         );
     }
     let short = |name: &str| field(name).rsplit(':').next().unwrap_or_default().to_owned();
-    // The subject token of AWS is a signed request that is not sent: its signer and audience are recorded.
+    // AWS's subject token is a signed request that is not sent, so its signer and audience are recorded.
     let subject = match field("subject_token") {
         text if text.starts_with('%') => {
             let json: Json = serde_json::from_str(&decoded(&text)).unwrap_or_default();

@@ -280,7 +280,7 @@ const ROWS: &[Row] = &[
         seen: &["three by of-w"],
         ..ROW
     },
-    // `kubectl` would use the cluster and the user of the first file.
+    // `kubectl` would instead use the cluster and the user of the first file.
     Row {
         name: "a_cluster_and_a_user_of_two_files_are_merged_and_the_later_one_counts",
         files: FILES,

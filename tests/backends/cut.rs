@@ -13,7 +13,7 @@ pub const LARGE: usize = 100_000;
 pub enum Fault {
     /// No fault: connections are forwarded.
     None,
-    /// No connection is forwarded any more, as if the server were gone.
+    /// No connection is forwarded any more, as if the server had disappeared.
     Gone,
     /// A connection ends while a state is sent.
     WhileSent,

@@ -36,7 +36,7 @@ pub fn state_is_encrypted(lab: &Lab) {
     run(&w, Tool::Monoform, &["plan", "-detailed-exitcode", &word]).ok();
     let without = lab.without();
     without.write("backend.tf", &lab.block(""));
-    // It reads the state for the providers that are in it.
+    // `init` reads the state to find the providers in it.
     run(&without, Tool::Monoform, &["init", "-input=false"]).fails_with(&["is encrypted and can not be read"]);
     run(&without, Tool::Monoform, &["state", "list"]).fails_with(&["is encrypted and can not be read"]);
     run(&without, Tool::Monoform, &["apply", "-auto-approve"]).fails_with(&["is encrypted and can not be read"]);
@@ -60,7 +60,7 @@ fn nothing_in_clear() {
     run(&w, Tool::Monoform, &["apply", "-auto-approve", &more]).fails_with(&["errored.tfstate"]);
     kept.fails(false);
     assert!(!w.read("errored.tfstate").contains(SECRET));
-    // The copy is encrypted as the state is, and brought back as it is.
+    // The copy is encrypted like the state, and written back unchanged.
     run(&w, Tool::Monoform, &["state", "push", "errored.tfstate"]).ok();
     run(&w, Tool::Monoform, &["output", "-raw", "word"])
         .ok()

@@ -420,7 +420,7 @@ fn refusing(code: &'static str, message: &'static str) -> u16 {
             let fields = format!("SFATAL\0VFATAL\0C{code}\0M{message}\0\0");
             let length = u32::try_from(fields.len() + 4).expect("a short message");
             let answer = [b"E".as_slice(), &length.to_be_bytes(), fields.as_bytes()].concat();
-            // A client that has gone away needs no answer.
+            // A client that has disconnected needs no answer.
             let _ = stream.write_all(&answer);
         }
     });

@@ -154,7 +154,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
     cut.set(Fault::None);
     assert!(broken > 0, "{row}: nothing was broken: {}", failed.all());
     if fault == Fault::BeforeAnswer && failed.status == 0 {
-        // The store has checked whether the write succeeded.
+        // The write counts as successful only if the store has checked that.
         assert_eq!(pulled(&reader)["outputs"]["word"]["value"], "kept", "{row}");
         assert!(!w.exists("errored.tfstate"), "{row}");
         return;
@@ -162,7 +162,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
     failed.fails_with(&["Failed to save state", "errored.tfstate", "state push"]);
     let kept: Json = serde_json::from_str(&w.read("errored.tfstate")).expect("a state");
     assert_eq!(kept["outputs"]["word"]["value"], "kept", "{row}");
-    // The store has the state before or, if only the answer was lost, the one after; nothing in between.
+    // The store has the previous state or, if only the answer was lost, the new one, and nothing in between.
     let there = pulled(&reader);
     let is_written = there["serial"] == kept["serial"];
     assert!(
@@ -175,7 +175,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
         if pushed.status == 0 {
             return true;
         }
-        // The server was gone when the lock was to be released.
+        // The server had ended when the lock should have been released.
         let id = id_of_lock(&pushed.fails_with(&["Error acquiring the state lock"]));
         run(w, Tool::Monoform, &["force-unlock", "-force", &id]);
         false

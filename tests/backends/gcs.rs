@@ -1,4 +1,5 @@
-//! Google Cloud Storage, emulated by `fake-gcs-server`, which honours conditions on generations and knows no credentials.
+//! Google Cloud Storage, emulated by `fake-gcs-server`, which honours conditions on generations and checks no
+//! credentials.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -121,7 +122,8 @@ fn advice() {
             settings.replace("access_token = \"somebody\"", "credentials = \"{}\""),
             &["No valid credentials", "gcloud"],
         ),
-        // The emulator answers for a missing bucket as for a missing object, unless the bucket is listed.
+        // Unless the bucket is listed, the emulator answers the same for a missing bucket as for a missing
+        // object.
         (settings.replace(&name, "UPPER"), &["gs://UPPER"]),
     ] {
         let lab = made(server.clone(), settings);

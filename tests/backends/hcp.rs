@@ -246,7 +246,7 @@ fn note(world: &mut World, request: &Request, path: &str, sent: &Value) {
         line = line.replace(&id, &format!("({name})"));
     }
     if line.ends_with("/actions/lock") {
-        // Programs send the reason in different forms, which the answer to a lock checks.
+        // Programs send the reason in different forms, which are checked when the lock is answered.
     } else if let Some(attributes) = sent.pointer("/data/attributes").and_then(Value::as_object) {
         assert!(sent["data"]["type"].is_string(), "{sent}");
         let mut names: Vec<_> = attributes.keys().map(String::as_str).collect();
@@ -402,7 +402,8 @@ fn workspace(world: &mut World, id: &str, (method, rest, sent, host): (&str, &[&
             document(&json!({"data": []}))
         }
         ("POST", ["actions", "lock"]) => {
-            // The documentation has the reason at the top; Terraform sends it as the attribute of a document without a type.
+            // The documentation puts the reason at the top; Terraform sends it as the attribute of a document without a
+            // type.
             let reason = sent.get("reason").or_else(|| sent.pointer("/data/attributes/reason"));
             assert_eq!(reason, Some(&json!("Locked by Terraform")));
             if std::mem::replace(&mut workspace.locked, true) {

@@ -47,7 +47,7 @@ fn cloud_by_name() {
         let changes: Vec<String> = hcp.log().into_iter().filter(|line| !line.starts_with("GET ")).collect();
         let mut record = record(&w);
         record["backend"]["config"]["hostname"] = Value::Null;
-        // The hash of the block includes its host, whose port differs.
+        // The hash of the block includes the host, whose port differs between the runs.
         assert!(record["backend"]["hash"].is_u64());
         record["backend"]["hash"] = Value::Null;
         record["terraform_version"] = Value::Null;

@@ -88,7 +88,7 @@ pub fn asked(w: &Workspace, tool: Tool, args: &[&str], answers: &[&str]) -> supp
     let mut stdout = child.stdout.take().expect("a pipe");
     let mut seen = Vec::new();
     for answer in answers {
-        // Terraform loses input that is written before it asks.
+        // Input that is written before Terraform asks for it is lost.
         let (mut byte, begin) = ([0], seen.len());
         while stdout.read(&mut byte).is_ok_and(|read| read == 1) {
             seen.push(byte[0]);

@@ -126,7 +126,7 @@ fn plan_results(tool: Tool) -> Seen {
     scene.run(&["apply", "-auto-approve"]);
     let mut seen = scene.end();
     assert_eq!(seen.status, [0, 1, 1]);
-    // Programs may differ in the advice to keep the plan after a failure.
+    // The programs may differ in their advice to keep the plan after a failure.
     seen.output.clear();
     seen
 }
@@ -359,7 +359,7 @@ fn cancel(tool: Tool) -> Seen {
     let mut seen = scene.end();
     assert!(seen.requests.iter().any(|r| r.contains("actions/cancel")), "{seen:#?}");
     seen.output.retain(|line| line.contains("cancelled"));
-    // A cancelled run is no success here; in Terraform it is.
+    // A canceled run is a failure here, but a success in Terraform.
     assert_eq!(seen.status, [i32::from(tool == Tool::Monoform)]);
     seen.status.clear();
     seen
@@ -582,7 +582,7 @@ fn variables(tool: Tool) -> Seen {
     assert!(shown.contains("Invalid expression for var.word"), "{shown}");
     let mut seen = scene.end();
     assert_eq!(seen.status, [0, 0, 0, 0, 0, 1]);
-    // Warnings have words of their own, and another test checks if a console locks the state.
+    // The wording of warnings differs, and another test checks whether a console locks the state.
     seen.output.clear();
     seen.requests.clear();
     seen

@@ -30,7 +30,7 @@ pub enum Meanwhile {
     Nothing,
     /// An interrupt.
     Interrupt,
-    /// A decision by somebody else: the run then has this status.
+    /// Another user decides, and the run then has this status.
     Decided(&'static str),
 }
 
@@ -58,7 +58,7 @@ impl Scene {
         {
             let mut world = hcp.world();
             world.runs.script = script;
-            // Only a `cloud` block creates the workspace at once.
+            // A `cloud` block creates the workspace during init, and `backend "remote"` does not.
             let id = world.id("ws");
             let only = world.workspaces.entry("only".to_owned()).or_insert(hcp::Remote {
                 id,
@@ -102,7 +102,7 @@ impl Scene {
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let mut stdin = child.stdin.take().expect("a pipe");
-        // A program that refuses to begin does not read.
+        // A program that refuses to start does not read its input.
         let _ = stdin.write_all(format!("{line}\n").as_bytes());
         drop(stdin);
         let ran = support::ran(child.wait_with_output().expect("it ends"));
@@ -174,7 +174,7 @@ impl Scene {
         }
         for run in &world.runs.all {
             let mut asked = run.asked["data"]["attributes"].clone();
-            // Terraform 1.11 sends an empty list, too.
+            // Terraform 1.11 sends an empty list of variables, too, which is dropped here.
             if asked["variables"] == json!([])
                 && let Some(attributes) = asked.as_object_mut()
             {

@@ -1,4 +1,4 @@
-//! A web server with one state for each path, and the tests that only it can have: writes that fail.
+//! A web server with one state for each path, and tests of failed writes, which need this server.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,7 +23,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_user_is_told_which_server_is_waited_for", waited_for),
 ];
 
-/// The server answers only after the user has been told that the program waits.
+/// The server answers only after the program has reported that it waits.
 fn waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}/state", listener.local_addr().expect("its address"));
@@ -221,8 +221,7 @@ fn failing_writes() {
     assert!(crate::crashes::journals(&w).is_empty(), "what was pushed has all of it");
 }
 
-/// The rescued copy and the journal have the same content: whichever is used first, nothing is lost and nothing comes
-/// twice.
+/// The rescued copy and the journal have the same content: whichever is used first, nothing is lost or duplicated.
 fn rescued_and_recovered() {
     let lab = lab();
     let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");
@@ -234,7 +233,7 @@ fn rescued_and_recovered() {
     run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"])
         .fails_with(&["Failed to persist state to backend"]);
     assert_eq!(crate::crashes::journals(&w).len(), 1, "the store does not have it");
-    // The server still fails, so the journal stays.
+    // The server still fails, so the journal is not removed.
     run(&w, Tool::Monoform, &["plan", "-var=word=saved"]).fails_with(&["500"]);
     assert_eq!(crate::crashes::journals(&w).len(), 1);
     kept.broken.store(false, Ordering::SeqCst);
@@ -245,7 +244,7 @@ fn rescued_and_recovered() {
     assert!(!plan.stdout.contains("terraform_data.a will be"), "{}", plan.all());
     assert!(crate::crashes::journals(&w).is_empty());
     run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"]).ok();
-    // An old copy does not replace a newer state.
+    // An old copy must not replace a newer state.
     run(&w, Tool::Monoform, &["state", "push", "errored.tfstate"]).fails_with(&["Failed to write state"]);
     assert!(kept.locks.lock().expect("locks").is_empty());
 }
@@ -311,7 +310,8 @@ fn partial_configuration() {
     )
     .ok();
     run(&w, Tool::Monoform, &["plan"]).ok();
-    // Another setting, but the same state with the same lock: nothing is locked twice, and no question is asked.
+    // The setting differs, but the state and its lock are the same: nothing is locked twice, and no question is
+    // asked.
     let migrate = [
         "init",
         "-input=false",

@@ -1,4 +1,4 @@
-//! A server for states, and working directories whose states are there.
+//! A server for states, and working directories with states on it.
 
 use std::any::Any;
 use std::sync::OnceLock;
@@ -95,7 +95,7 @@ impl Lab {
 
 /// Runs one of the programs.
 pub fn run(workspace: &Workspace, tool: Tool, args: &[&str]) -> Ran {
-    // Without colours, so that output can be compared.
+    // Colours are switched off, so that output can be compared.
     let mut all = vec![args[0]];
     let sub = usize::from(matches!(args[0], "state" | "workspace"));
     all.extend(args.get(1..=sub).unwrap_or_default());

@@ -104,7 +104,8 @@ fn overwrites_nothing(lab: &Lab, other: Other, take_away: impl Fn()) {
         lab.ty
     );
     assert_eq!(pulled(&one), there, "{}, {other:?}: what the other wrote stays", lab.ty);
-    // The results of the first apply are not lost. They start from the same state as the other's, so the user has to decide.
+    // The results of the first apply are not lost, but are based on the same state as those of the other one, so the
+    // user has to decide.
     let kept: Json = serde_json::from_str(&one.read("errored.tfstate")).expect("a state");
     assert_eq!(
         (&kept["lineage"], &kept["serial"]),

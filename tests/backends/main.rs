@@ -114,10 +114,10 @@ fn main() -> ExitCode {
             });
         }
     }
-    // HCP Terraform has locks of users, and states are not migrated away from it.
+    // Locks of HCP Terraform belong to users, and states are not migrated away from it.
     for (store, lab, programs, peer) in stores.iter().filter(|(store, ..)| *store != "remote") {
         let (lab, peer) = (*lab, *peer);
-        // The program that oss needs is for its records only.
+        // For oss, the external program only makes recordings, so these tests do not need it.
         let programs = if *store == "oss" { &[] } else { *programs };
         let mut add = |name: &str, programs: &[&str], test: Box<dyn FnOnce() + Send>| {
             let run = move || {
@@ -153,7 +153,7 @@ fn main() -> ExitCode {
         });
     let faulty: Vec<_> = faulty.collect();
     let name = "a_failing_server_leaves_a_whole_state_and_what_it_lacks_is_kept";
-    // The longest test, most of it waiting, starts first.
+    // The longest test, which mostly waits, starts first.
     let longest = Trial::test(name, move || {
         faults::all(&faulty);
         Ok(())

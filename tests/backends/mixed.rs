@@ -65,7 +65,8 @@ pub fn in_turn_and_at_once(lab: &Lab) {
         "at once: one for each apply, after the others"
     );
     assert_eq!(last["lineage"], first["lineage"]);
-    // The object is still the first one: an apply that had missed the other's state would have created it anew.
+    // The object is still the first one: if an apply had missed the other program's state, it would have
+    // created a new one.
     let id = |state: &Json| state["resources"][0]["instances"][0]["attributes"]["id"].clone();
     assert_eq!(id(&last), id(&first));
     let word = last["outputs"]["word"]["value"].as_str().expect("text");
@@ -149,7 +150,7 @@ pub fn migrated(lab: &Lab, other: &Lab, with_terraform: bool) {
     run(&w, Tool::Monoform, &["init", "-migrate-state", "-force-copy"]).ok();
     let elsewhere = states(&w, Tool::Monoform, names);
     same(&there, &elsewhere, other.ty);
-    // A migration copies: the source keeps its states.
+    // A migration copies states: the source keeps them.
     let left = lab.directory(Tool::Monoform);
     let found = states(&left, Tool::Monoform, names);
     assert!(found == there, "{} after the migration", lab.ty);

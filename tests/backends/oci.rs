@@ -156,7 +156,7 @@ impl Bucket {
     }
 }
 
-/// Answers a list. Pages end where the request asks for it.
+/// Answers a list. Pages have the length that is requested.
 fn listed(bucket: &Bucket, request: &Request) -> Reply {
     let query = |name| request.query(name).unwrap_or_default();
     let (prefix, start) = (query("prefix"), query("start"));

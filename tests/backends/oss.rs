@@ -89,7 +89,7 @@ fn answer(account: &mut Account, request: &Request) -> Reply {
         "HEAD" => Reply::status(404),
         "PUT" => {
             assert_eq!(request.header("x-oss-server-side-encryption"), "AES256");
-            // Terraform sends the header of buckets, which has no effect on an object.
+            // Terraform sends the header for buckets, which has no effect on an object.
             let acl = [request.header("x-oss-object-acl"), request.header("x-oss-acl")];
             assert!(acl.contains(&"private"));
             assert_eq!(request.header("content-type"), "application/json");
@@ -301,7 +301,7 @@ fn table(account: &mut Account, request: &Request) -> Reply {
     let (mut cells, deleted) = row(&bytes(2));
     let (name, key) = cells.remove(0);
     assert_eq!(name, "LockID");
-    // In a read the third field lists columns; in a change it is the condition.
+    // In a read the third field is a list of columns, and in a change it is the condition.
     let expected = match request.path() {
         "/GetRow" => 0,
         _ => fields(&bytes(3)).first().map_or(0, |(.., number)| *number),

@@ -21,7 +21,7 @@ pub struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // On SIGQUIT the server ends at once, with its children.
+        // SIGQUIT ends the server and its children at once.
         let _ = Command::new("kill")
             .args(["-QUIT", &self.child.id().to_string()])
             .status();
@@ -152,7 +152,7 @@ pub fn statement(lab: &Lab, statement: &str) -> bool {
     server.sql(database, statement)
 }
 
-/// Returns the server that all labs of the moment share.
+/// Returns the server that all current labs share.
 fn server() -> Arc<Server> {
     static SERVER: OnceLock<Mutex<Weak<Server>>> = OnceLock::new();
     let mut shared = SERVER.get_or_init(Mutex::default).lock().expect("the server");
@@ -167,7 +167,7 @@ fn server() -> Arc<Server> {
 pub fn lab() -> Lab {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let server = server();
-    // Advisory locks are those of a database, so each lab has its own.
+    // Advisory locks belong to a database, so each lab has its own.
     let database = format!("states{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
     assert!(
         server.sql("postgres", &format!("CREATE DATABASE {database}")),

@@ -47,12 +47,12 @@ fn apart() {
     let apply = ["apply", "-auto-approve", "-input=false"];
     let first = directory(&lab, SLOW, "one");
     let mut applying = begun(&first);
-    // Another schema, and another workspace of the same one, are free.
+    // Another schema, and another workspace of the same schema, are not locked.
     run(&directory(&lab, QUICK, "two"), Tool::Monoform, &apply).ok();
     let other = directory(&lab, QUICK, "one");
     run(&other, Tool::Monoform, &["workspace", "new", "other"]).ok();
     run(&other, Tool::Monoform, &apply).ok();
-    // The same state is locked, for both programs.
+    // The same state is locked for both programs.
     let same = directory(&lab, QUICK, "one");
     for tool in [Tool::Monoform, Tool::Terraform] {
         if tool != Tool::Monoform && support::which(tool.name()).is_none() {

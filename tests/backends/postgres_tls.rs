@@ -71,12 +71,12 @@ const ROWS: &[Row] = &[
         "me@127.0.0.1:PORT/DB?sslmode=verify-ca&sslrootcert=FILES/other.crt",
         Some("certificate"),
     ),
-    // With an authority, `require` verifies the server, too.
+    // If an authority is set, `require` verifies the server, too.
     (
         "me@127.0.0.1:PORT/DB?sslmode=require&sslrootcert=FILES/other.crt",
         Some("certificate"),
     ),
-    // No authority of the machine has issued the certificate.
+    // No authority that the machine trusts has issued the certificate.
     ("me@localhost:PORT/DB?sslmode=verify-full", Some("certificate")),
     (
         "me@localhost:PORT/DB?sslmode=verify-full&sslrootcert=FILES/none.crt",

@@ -1,5 +1,5 @@
-//! Power cuts at every moment of an apply with a remote state: the machine loses what was not synced, the server has what was
-//! sent to it until then.
+//! Power cuts at every instant of an apply with a remote state: the machine loses what was not synced, the server has what
+//! was sent to it until then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn recorded(w: &Workspace, version: u64, objects: usize) -> Vec<(f64, Op)> {
     disk::recorded(&traces, &w.dir().canonicalize().expect("a directory"))
 }
 
-/// Returns the files that are the objects: they stand for things elsewhere, which no power cut concerns.
+/// Returns the files that are the objects. They represent remote objects, which a power cut does not affect.
 fn objects(disk: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&String, &Vec<u8>)> {
     disk.iter().filter(|(name, _)| name.starts_with("out/"))
 }
@@ -64,8 +64,8 @@ fn restore(w: &Workspace, found: &BTreeMap<String, Vec<u8>>, real: &BTreeMap<Str
     }
 }
 
-/// Returns the states that the server may have between two operations here: the one at the first operation, and those that came
-/// until the second.
+/// Returns the states that the server may have between two local operations: its state at the first operation, and those that
+/// arrived before the second.
 fn stored(history: &[(f64, Vec<u8>)], from: f64, until: f64) -> Vec<Option<&[u8]>> {
     let before = history.iter().rev().find(|(time, _)| *time < from);
     let after = history.iter().filter(|(time, _)| (from..until).contains(time));
@@ -81,7 +81,8 @@ fn at_any_moment() {
     let lab = http::lab();
     let server = lab.server.downcast_ref::<Arc<http::Kept>>().expect("the server");
     let w = directory(&lab);
-    // Objects are created; all are replaced, half of them with the new one first; all are destroyed.
+    // The steps: objects are created; all are replaced, half of them with create_before_destroy; all are
+    // destroyed.
     let mut ops = recorded(&w, 1, OBJECTS);
     ops.extend(recorded(&w, 2, OBJECTS));
     ops.extend(recorded(&w, 3, 0));
@@ -89,7 +90,7 @@ fn at_any_moment() {
         let of_files = ["out/", ".terraform/journals"]
             .iter()
             .any(|place| op.name().starts_with(place));
-        // The journals exist if the name of their directory does.
+        // The journals survive only if the name of their directory does.
         of_files || matches!(op, Op::SyncDirectory(_))
     });
     assert!(ops.len() > 40, "{ops:#?}");
@@ -117,7 +118,7 @@ fn at_any_moment() {
             let mut found = disk::on_the_disk(done(), kept);
             found.retain(|name, _| name.starts_with(".terraform/journals/"));
             for state in stored(&history, ops[end - 1].0, next) {
-                // Many moments leave the same files, and are tested once.
+                // Many points in time leave the same files, which are tested once.
                 if !seen.insert(format!("{exist:?}{found:?}{state:?}")) {
                     continue;
                 }

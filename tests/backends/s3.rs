@@ -238,7 +238,7 @@ fn halves() {
         run(&w, Tool::Monoform, &["plan"]).ok();
     }
     unlock().fails_with(&["is not locked"]);
-    // The other half belongs to another run.
+    // The other half of the lock belongs to another run.
     file();
     item(&lock.replace(id, "ffffffff-0000-4000-8000-000000000000"));
     unlock().fails_with(&["has the ID \"ffffffff-0000-4000-8000-000000000000\""]);

@@ -103,7 +103,7 @@ fn brought_there_and_back(lab: &Lab) {
 }
 
 fn records(lab: &Lab) {
-    // Byte for byte, except for the release that each program answers as.
+    // Equal byte for byte, except for the version that each program reports.
     let record = |tool| {
         let text = lab.directory(tool).read(".terraform/terraform.tfstate");
         let line = |line: &&str| !line.trim_start().starts_with("\"terraform_version\":");
@@ -175,7 +175,7 @@ fn locks(lab: &Lab) {
             .expect("it starts");
         wait_for("the apply", || holding.exists("begun"));
         let refused = run(&waiting, other, &["plan", "-input=false"]);
-        // HCP Terraform does not name the owner of a lock; Terraform then names itself.
+        // HCP Terraform does not return the owner of a lock, so Terraform names itself.
         let who = if lab.ty == "remote" {
             "Operation:"
         } else {
@@ -195,7 +195,7 @@ fn locks(lab: &Lab) {
         ran(applying.wait_with_output().expect("its output")).ok();
         let planned = ran(planning.wait_with_output().expect("its output"));
         if other != Tool::Monoform && planned.stderr.contains("StatusCode: 404") {
-            // Terraform gives up if a lock is released between its attempt and its question for the owner.
+            // Terraform gives up if a lock is released after its attempt and before it reads the owner.
             run(&waiting, other, &["plan", "-input=false"]).ok();
         } else {
             planned.ok();
@@ -250,7 +250,7 @@ fn workspaces(lab: &Lab) {
             .lines()
             .map(|line| line.trim_start_matches(['*', ' ']).to_owned());
         let mut names: Vec<_> = names.filter(|name| !name.is_empty()).collect();
-        // Terraform lists the workspaces of Consul in the order of a Go map: any.
+        // Terraform lists Consul's workspaces in the random order of a Go map.
         if tool != Tool::Monoform {
             names.sort_unstable();
         }
@@ -385,7 +385,7 @@ fn changed_settings(lab: &Lab) {
     run(&w, Tool::Monoform, &["init"]).fails_with(&["Unsupported argument", "unknown_argument"]);
     w.write("backend.tf", &lab.block(""));
     run(&w, Tool::Monoform, &["init", "-backend-config=unknown_argument=1"]).fails_with(&["unknown_argument"]);
-    // To another backend with `-reconfigure`, and back with `-migrate-state`.
+    // The configuration is changed to another backend with `-reconfigure`, and back with `-migrate-state`.
     w.write("backend.tf", "terraform {\n  backend \"local\" {}\n}\n");
     run(&w, Tool::Monoform, &["plan"]).fails_with(&["Backend type changed"]);
     run(&w, Tool::Monoform, &["init", "-reconfigure"]).ok();
@@ -434,7 +434,7 @@ fn large(lab: &Lab) {
     let w = lab.directory(Tool::Monoform);
     run(&w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     let mut state = pulled(&w);
-    // Text that compresses well would not be large in stores that compress states.
+    // The text must not compress well, because some stores compress states.
     let mut seed = 1_u64;
     let mut noise = || {
         seed = seed

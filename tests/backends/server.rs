@@ -53,7 +53,7 @@ impl Server {
     }
 }
 
-/// A server that all labs of the moment share.
+/// A server that all current labs share.
 pub type Shared = OnceLock<Mutex<Weak<Server>>>;
 
 /// Returns the shared server, and starts it if there is none.

@@ -46,7 +46,7 @@ const RECORD: &str = ".terraform/terraform.tfstate";
 
 fn all_missing_settings_are_named_at_once() {
     let w = Workspace::with(&[("main.tf", "terraform {\n  backend \"s3\" {}\n}\n")]);
-    // The region is required only where the environment has none.
+    // The region is required only if it is not in the environment.
     let failed = w.run(&["init", "-input=false", "-backend-config=key=k"]);
     let text = support::words(&failed.all());
     assert_eq!(failed.status, 1, "{text}");
@@ -105,7 +105,7 @@ fn the_record_is_terraforms() {
         "{}",
         ran.all()
     );
-    // As Terraform 1.16 writes it, byte for byte.
+    // Equal byte for byte to the record that Terraform 1.16 writes.
     assert_eq!(
         w.read(RECORD),
         "{\n  \"version\": 3,\n  \"terraform_version\": \"1.16.0\",\n  \"backend\": {\n    \"type\": \"local\",\n    \"config\": {\n      \
@@ -113,7 +113,7 @@ fn the_record_is_terraforms() {
     );
     let again = w.run(&["init", "-no-color"]).ok();
     assert!(!again.stdout.contains("Successfully configured"), "{}", again.all());
-    // Without a block there is nothing to record.
+    // Without a backend block there is nothing to record.
     let w = Workspace::new();
     configure(&w, "");
     w.run(&["init"]).ok();
@@ -178,7 +178,7 @@ fn states_are_brought_along() {
         ran.all()
     );
     assert_eq!(w.read("one.tfstate"), state);
-    // The old file is left empty, with a backup.
+    // The old state file is left empty, and has a backup.
     assert_eq!(
         (w.read("terraform.tfstate"), w.read("terraform.tfstate.backup")),
         (String::new(), state.clone())
@@ -203,7 +203,7 @@ fn states_are_brought_along() {
     assert!(record(&w)["backend"].is_null());
     let plan = w.run(&["plan", "-no-color"]).ok();
     assert!(plan.stdout.contains("No changes."), "{}", plan.all());
-    // After a "no" everything is as before.
+    // After the answer "no", nothing has changed.
     let w = applied("");
     configure(&w, "path = \"one.tfstate\"");
     answer(&w, &["init"], "no\n").ok();
@@ -225,7 +225,7 @@ fn a_state_that_is_there_is_replaced_only_when_agreed() {
     configure(&w, "path = \"two.tfstate\"");
     answer(&w, &["init", "-migrate-state"], "yes\n").ok();
     assert_eq!((w.read("two.tfstate"), w.read("two.tfstate.backup")), (one, two));
-    // The temporary copies that the question shows are gone.
+    // The temporary copies that the question shows were removed.
     let root = w.dir().parent().expect("a parent").to_owned();
     let left = std::fs::read_dir(root).expect("a directory").filter_map(Result::ok);
     let left: Vec<_> = left
@@ -275,7 +275,7 @@ fn states_are_brought_along_if_only_some_of_their_files_change() {
         (w.read("ws/w/terraform.tfstate"), w.read(NAMED)),
         (named.clone(), named)
     );
-    // The others stay.
+    // The other workspaces stay unchanged.
     let w = with_two();
     let (default, named) = (w.read("terraform.tfstate"), w.read(NAMED));
     configure(&w, "path = \"one.tfstate\"");
@@ -330,7 +330,7 @@ fn init_without_backend_leaves_it_alone() {
     let ran = w.run(&["init", "-no-color", "-backend=false"]).ok();
     assert!(!ran.stdout.contains("Initializing the backend"), "{}", ran.all());
     assert!(!w.exists(RECORD));
-    // -backend=false does not look at the backend's type.
+    // With -backend=false, the backend's type is not checked.
     w.write("main.tf", "terraform {\n  backend \"manta\" {}\n}\n");
     w.run(&["init", "-backend=false"]).ok();
     w.run(&["init"]).fails_with(&["Backend not supported", "manta"]);

@@ -78,7 +78,7 @@ fn knows_the_working_directory() {
             ],
         ),
         ("state show 'terraform_data.e", &["terraform_data.each[\"x y\"]"]),
-        // Bash replaces only the part after the equals sign.
+        // Bash replaces only the text after the equals sign.
         (
             "plan -target=module",
             &["module.below", "module.below.terraform_data.deep"],
@@ -91,7 +91,7 @@ fn knows_the_working_directory() {
         found.dedup();
         assert_eq!(found, expected, "{line}");
     }
-    // Another directory has none of these candidates, and no error either.
+    // In another directory there are no candidates, and no error either.
     assert!(complete_in(&w, "monoform state show ").is_empty());
     assert!(complete_in(&w, "monoform -chdir=nowhere state show ").is_empty());
     assert!(complete_in(&w, "monoform state show 'never closed").is_empty());

@@ -73,7 +73,7 @@ fn installed() {
     );
     let dir = w.dir().join(dir);
     std::fs::create_dir_all(&dir).expect("a directory");
-    // A copy, since links to this executable are its own providers.
+    // A copy is used, because a link to this executable would count as its built-in provider.
     std::fs::copy(support::lean(), dir.join("terraform-provider-random_v9.8.7")).expect("a copy");
     w.run(&["init"]).ok();
     listed("Installed and packed providers: example.com/acme/random (version 9.8.7) ");

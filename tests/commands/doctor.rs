@@ -104,7 +104,7 @@ fn problems() {
 }
 
 /// Tests the proxy that applies to a host, or the entry by which none does. The services of the host are known from the CLI
-/// configuration, so the host is not asked.
+/// configuration, so no request is sent to the host.
 fn proxies() {
     for (variables, told) in [
         (

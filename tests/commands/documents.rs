@@ -238,7 +238,7 @@ fn fit() {
     let lines: Vec<Value> = lines.collect();
     let of = |ty: &str| lines.iter().filter(|line| line["type"] == ty).collect::<Vec<_>>();
     assert_eq!(of("plan_summary")[0]["plan_summary"], summary);
-    // Objects are in the summary alone.
+    // Objects are only in the summary, not in messages of their own.
     for left_out in ["refresh_start", "refresh_complete", "planned_change"] {
         assert!(of(left_out).is_empty(), "{left_out}: {}", streamed.stdout);
     }
@@ -249,7 +249,7 @@ fn fit() {
     );
     d.record("graph", &w.run(&["graph", "-json", "-type=plan"]).ok());
     d.stream(&w.run(&["destroy", "-json", "-auto-approve"]).ok());
-    // Configurations with mistakes, whose documents have lines of the source.
+    // These configurations have mistakes, so the documents contain lines of the source.
     w.write("untidy.tf", "locals {\n  a = upper(\n}\n");
     d.record("fmt", &w.run(&["fmt", "-json"]));
     d.record("validate", &w.run(&["validate", "-json"]));

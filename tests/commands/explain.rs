@@ -58,7 +58,7 @@ fn where_values_come_from() {
     let w = workspace();
     w.run(&["get"]).ok();
     w.write("terraform.tfvars", "size = \"large\"\n");
-    // Before there is a state.
+    // The resource is explained before there is a state.
     w.run(&["explain", "terraform_data.base"]).ok().shows(&[
         "Declared at main.tf:11. Its provider is terraform.io/builtin/terraform.",
         "None in the state yet.",
@@ -74,7 +74,7 @@ fn where_values_come_from() {
         .ok()
         .shows(&["var.size: option -var, main.tf:1"]);
     w.run(&["apply", "-auto-approve"]).ok();
-    // Through modules, in both directions.
+    // The resource is explained through modules, in both directions.
     w.run(&["explain", "module.m.terraform_data.inner"]).ok().shows(&[
         "module.m.terraform_data.inner: in the state",
         "  input = \"large-default\"\n    m/main.tf:3: var.given\n      var.given: argument of module.m, main.tf:20\n        \
@@ -153,7 +153,7 @@ fn what_a_plan_does() {
             "requires_replacement": false,
         })
     );
-    // Resources that the configuration no longer has.
+    // Explains resources that are no longer in the configuration.
     w.write("main.tf", "");
     w.run(&["explain", "terraform_data.base"]).ok().shows(&[
         "Not in the configuration. Its provider is terraform.io/builtin/terraform.",

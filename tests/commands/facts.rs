@@ -23,13 +23,13 @@ impl Masks {
     pub fn text(&self, text: &str) -> String {
         let text = text.replace(&self.dir, "DIR");
         let text = text.replace("Terraform", "Monoform").replace("terraform ", "monoform ");
-        // Recordings may be of a release candidate.
+        // The recordings may be from a release candidate.
         let text = text.replace("1.16.0-rc2", "1.16.0");
         let mut out = String::new();
         let mut rest = &*text;
         while !rest.is_empty() {
             if let Some(id) = rest.get(..36).filter(|t| is_uuid(t)) {
-                // Identifiers of the seeds are the same everywhere.
+                // The identifiers in seeds are fixed, so they are not replaced.
                 out.push_str(if id.starts_with("00000000-") { id } else { "ID" });
                 rest = &rest[36..];
             } else {
@@ -128,7 +128,7 @@ pub fn files(dir: &Path, masks: &Masks, counted: bool) -> String {
         if name.ends_with("environment") {
             let _ = writeln!(out, "  {text}");
         } else if !name.contains(".TIME.")
-            // Two changes in the same second may or may not share a backup.
+            // Two changes in the same second may or may not share a backup, so backups are not compared.
             && let Ok(mut state) = serde_json::from_str::<Value>(&text)
             && state.get("serial").is_some()
         {

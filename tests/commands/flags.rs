@@ -43,7 +43,7 @@ fn names(page: &str, indent: &str, title: &str) -> Vec<String> {
 
 /// Returns the flags of a page: the name, and true if the flag has a value.
 pub fn flags(page: &str) -> Vec<(String, bool)> {
-    // Each flag follows an empty line.
+    // In the help, each flag follows an empty line.
     let shown = page.split("\n\n").filter_map(|part| {
         let line = part
             .lines()
@@ -69,7 +69,7 @@ fn misused() {
         for (name, valued) in flags {
             let (argument, expected) = match valued {
                 true => (format!("-{name}"), format!("flag needs an argument: -{name}")),
-                // It takes kinds of changes, too.
+                // This flag accepts kinds of changes, too.
                 false if name == "auto-approve" && path != ["state", "replace-provider"] => (
                     format!("-{name}=perhaps"),
                     "\"perhaps\" is no kind of change".to_owned(),

@@ -1,4 +1,5 @@
-//! States that other programs have written: of older releases, and with the rest of a replacement.
+//! States that other programs have written: states of older releases, and states with leftovers of a
+//! replacement.
 
 use serde_json::{Value, json};
 use support::Workspace;
@@ -33,8 +34,8 @@ fn with_state(configuration: &str, resources: &[Value]) -> Workspace {
     Workspace::with(&[("main.tf", configuration), ("terraform.tfstate", &state.to_string())])
 }
 
-/// Terraform 1.16 added an attribute to `terraform_data`. A value that is computed from a whole object cannot tell that from
-/// a change; a copy of the object can.
+/// Terraform 1.16 added an attribute to `terraform_data`. A value that is computed from a whole object differs after that,
+/// but a copy of the object is recognized as equal.
 fn objects_of_an_older_release_are_equal_and_hashes_of_them_are_not() {
     let trigger = json!({"id": "i", "input": {"data": "hello"}, "output": {"data": "hello"}, "triggers_replace": null});
     let ty = json!(["object", {
@@ -45,7 +46,7 @@ fn objects_of_an_older_release_are_equal_and_hashes_of_them_are_not() {
         "id": "i", "input": dynamic(&trigger["input"]), "output": dynamic(&trigger["output"]), "triggers_replace": null,
     });
     let whole = json!({"id": "w", "input": null, "output": null, "triggers_replace": {"value": trigger, "type": ty}});
-    // The SHA-1 of the object as JSON, without the new attribute.
+    // SHA-1 of the JSON form of the object without the new attribute.
     let hash = json!({"value": "246ba94895da2c856beb7fa1b17e68132e594b3c", "type": "string"});
     let hashed = json!({"id": "h", "input": null, "output": null, "triggers_replace": hash});
     let configuration = r#"
@@ -72,8 +73,8 @@ resource "terraform_data" "hashed" {
     assert!(!plan.stdout.contains("# terraform_data.whole"), "{}", plan.stdout);
 }
 
-/// The number is that of the plan. Terraform's number depends on the order in which objects are destroyed: of five it may
-/// count three.
+/// The number is that of the plan. Terraform's number depends on the order in which objects are destroyed, and may be
+/// three instead of five.
 fn deposed_objects_are_counted_when_they_are_destroyed() {
     let of = |id: &str| object(&json!({"id": id, "input": null, "output": null, "triggers_replace": null}));
     let deposed = |id: &str, key: &str| {

@@ -16,7 +16,7 @@ fn data(page: &str) -> Json {
     let (text, rest) = rest.split_once("</script>").expect("an end");
     assert!(!text.contains('<'), "{text}");
     assert!(rest.contains("start();\n</script>"));
-    // The page loads nothing: the name of the SVG namespace is no address.
+    // The page loads nothing; the only URL-like text is the name of the SVG namespace.
     let addresses = page.matches("://").count();
     assert_eq!(addresses, page.matches("http://www.w3.org/2000/svg").count());
     assert!(page.contains("default-src 'none'"));
@@ -55,7 +55,7 @@ fn what_the_plan_does() {
     assert_eq!(page["edges"], json!([[2, 0]]));
     assert_eq!(page["plan"], "Plan: 2 to add, 1 to change, 3 to destroy.");
     assert_eq!(page["explain"], "monoform explain -plan=p ");
-    // Each change with its reason and its values.
+    // Each change contains its reason and its values.
     let changes = nodes[0]["changes"].as_array().expect("changes");
     assert_eq!(changes[1]["address"], "terraform_data.a[1]");
     assert_eq!(changes[1]["because"], json!(["triggers_replace"]));
@@ -220,7 +220,7 @@ result.smaller = view.scale < before;
     assert_eq!(
         found,
         json!({
-            // The resource that the change depends on is shown, others are not.
+            // The page shows the resource that the change depends on, and no others.
             "first": ["module.changed.module.inner.terraform_data.u", "module.changed.terraform_data.r", "terraform_data.base"],
             "frames": ["", "module.changed", "module.changed.module.inner"],
             "list": ["module.changed.terraform_data.r: replace", "module.changed.module.inner.terraform_data.u: update"],

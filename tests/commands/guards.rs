@@ -22,8 +22,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
 ];
 
-/// A state with two objects, whose configuration asks for an update of one, and for the replacement of the other if
-/// `replaces` is set.
+/// A state with two objects, whose configuration updates one, and replaces the other if `replaces` is set.
 fn changed(replaces: bool) -> Workspace {
     let text = |input: &str, trigger: &str| {
         format!(
@@ -106,7 +105,7 @@ fn input(w: &Workspace) -> String {
 
 fn plan_with_other_kinds_is_not_approved() {
     let w = changed(true);
-    // Nobody can answer the question: standard input is no terminal.
+    // The question cannot be answered, because standard input is no terminal.
     let refused = w.run(&["apply", "-auto-approve=safe", "-input=false"]);
     let text = support::words(&refused.all());
     assert!(
@@ -152,7 +151,7 @@ fn status_tells_guarded_changes() {
         let ran = w.run(&["plan", &format!("-fail-on={kinds}")]);
         assert_eq!(ran.status, expected, "{kinds}: {}", ran.all());
     }
-    // The guard says more than that there are changes.
+    // The exit status of the guard takes precedence over that of -detailed-exitcode.
     let both = w.run(&["plan", "-detailed-exitcode", "-fail-on=replace", "-json"]);
     assert_eq!(both.status, 3);
     assert!(both.stdout.contains("Plan has guarded changes"), "{}", both.stdout);

@@ -94,7 +94,7 @@ fn run(blocks: &[Block]) {
     );
     std::fs::create_dir(w.dir().join("bin")).expect("a directory");
     symlink(lean(), w.dir().join("bin/monoform")).expect("a link");
-    // Variables that a block exports are for that block. Files that it writes are there for the next ones.
+    // Variables that a block exports apply to that block only, but its files exist for the following blocks.
     let mut script = "set -euo pipefail\nexport PATH=$PWD/bin:$PATH\ncd prod\n".to_owned();
     for block in blocks.iter().filter(|block| block.is_run()) {
         let _ = writeln!(

@@ -1,4 +1,4 @@
-//! The command line itself: places of flags, completion, help, names, near names.
+//! The command line itself: positions of flags, completion, help, names, suggestions.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -62,7 +62,7 @@ fn two_flags_stand_anywhere() {
     ] {
         w.run(args).ok();
     }
-    // As the value of another flag they are no flags, as in Terraform.
+    // As in Terraform, a flag is no flag if it is the value of another one.
     w.run(&["plan", "-out", "-no-color"])
         .fails_with(&["flag needs an argument: -out"]);
     let ran = w.run(&["show", "nowhere", "-no-color"]);
@@ -128,7 +128,7 @@ fn called_as_terraform_it_says_terraform() {
         ran.all()
     );
     assert!(!ran.stdout.contains("onoform"), "{}", ran.all());
-    // Errors from far below the command line name the program, too.
+    // Errors from low-level crates name the program, too.
     w.write(
         "main.tf",
         "removed {\n  from = terraform_data.one\n  lifecycle {\n    destroy = false\n  }\n}\n",
@@ -304,7 +304,7 @@ fn validate_of_a_directory_uses_its_plugins_if_it_is_initialized() {
         w.run(&["validate", "module"]).fails_with(&["Provider not available"]);
         w.run(&[&format!("-chdir={initialized}"), "init"]).ok();
         w.run(&["validate", "module"]).ok();
-        // Files of variables are named as seen from the calling directory.
+        // The paths of variable files are relative to the calling directory.
         w.write("given.tfvars", "x = 1\n");
         w.run(&["validate", "-var-file=given.tfvars", "module"]).ok();
     }

@@ -33,7 +33,7 @@ resource "terraform_data" "slow" {
 "#;
 
 fn on(w: &Workspace, rows: u16, columns: u16, args: &[&str]) -> Terminal {
-    // In a session of its own, the terminal sends the program the signals of keys.
+    // In a session of its own, the program gets the signals of keys from the terminal.
     let mut command = w.command("setsid");
     Terminal::sized(command.args(["--ctty", monoform()]).args(args), rows, columns)
 }
@@ -56,7 +56,7 @@ fn compared<'l>(lines: impl IntoIterator<Item = &'l str>) -> BTreeMap<String, us
     for line in lines {
         let line = line.split(" [id=").next().unwrap_or_default();
         let line = line.split(" after ").next().unwrap_or_default().trim_end();
-        // Prose is as wide as the terminal.
+        // Other text depends on the width of the terminal, so it is not compared.
         if !is_slow(line) && (line.starts_with("terraform_data.") || line.starts_with("Apply complete!")) {
             *out.entry(line.to_owned()).or_default() += 1;
         }
@@ -95,13 +95,13 @@ fn what_runs() {
     }
     assert!(rows[at + 4..].iter().all(String::is_empty), "{}", rows.join("\n"));
     assert_eq!(usize::from(terminal.cursor().0), at, "the cursor is at the heading");
-    // Each drawing is below the lines that were written meanwhile.
+    // Each drawing is below the lines that were written before it.
     terminal.shows(|now| heading(now, "Applying: 30/33 done, 3 running, ").is_some_and(|here| now[here] != rows[at]));
     w.write("go", "");
     let (status, lines, _) = terminal.leaves();
     assert!(status.success());
     no_remains(&lines);
-    // The remaining lines are those of a pipe, each of them whole.
+    // The remaining lines are complete, and the same as in a pipe.
     let piped = Workspace::with(&[("main.tf", SLOW), ("go", "")]);
     let ran = piped.run(&["apply", "-auto-approve"]).ok();
     let (seen, expected) = (compared(lines.iter().map(String::as_str)), compared(ran.stdout.lines()));
@@ -124,7 +124,7 @@ fn section() {
         "{planned}"
     );
     assert!(planned.contains("]\n::endgroup::\n\nNo changes."), "{planned}");
-    // Scripts that call it terraform get what Terraform writes, and so do those that want less.
+    // If it is called as terraform, the program writes the same as Terraform, and so do modes with less output.
     let link = w.dir().join("terraform");
     std::os::unix::fs::symlink(monoform(), &link).expect("a link");
     let as_terraform = w.run_program(&link, &["plan"]).ok().stdout;
@@ -146,7 +146,7 @@ fn narrow() {
         heading(rows, "Applying: 30/33 done, 3 runn…").is_some()
             && rows.iter().any(|row| row.contains("s  terraf…ame["))
     });
-    // Six rows: the area leaves one free.
+    // The terminal has six rows, of which the area leaves one free.
     let at = heading(&rows, "Applying: ").expect("the heading");
     assert!((1..=2).contains(&at), "{}", rows.join("\n"));
     w.write("go", "");
@@ -277,7 +277,7 @@ fn off() {
         terminal.sees("begin-0");
         (w, terminal)
     });
-    // Time enough for a drawing, if there were one.
+    // The time would be long enough for a drawing.
     std::thread::sleep(Duration::from_secs(1));
     for ((w, terminal), (name, value, flag)) in all.into_iter().zip(settings) {
         w.write("go", "");

@@ -102,11 +102,11 @@ fn with_input(
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut rest = String::new();
     for line in input.lines() {
-        // Terraform loses input that is written before it asks.
+        // Input that is written before Terraform asks for it is lost.
         if input.lines().count() > 1 {
             until_asked(&mut stdout, &mut rest);
         }
-        // The program may have ended without asking.
+        // The program may have ended without a question.
         let _ = stdin.write_all(format!("{line}\n").as_bytes());
     }
     drop(stdin);
@@ -293,7 +293,7 @@ fn refusals() {
         let text = format!("Credentials for {host} are manually configured");
         run(&["login", &host], "yes\n").fails_with(&[&text]);
         run(&["logout", &host], "").fails_with(&[&text]);
-        // Without its directory the file cannot be written.
+        // The file cannot be written because its directory is missing.
         std::fs::remove_file(w.home().join(".terraformrc")).expect("it is there");
         std::fs::remove_dir_all(w.home().join(".terraform.d")).expect("it is there");
         run(&["login", &host], "yes\npage-token\n").fails_with(&["Failed to save API token"]);

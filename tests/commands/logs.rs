@@ -41,7 +41,7 @@ fn lines_have_one_form() {
     ] {
         assert!(log.contains(text), "{text} is not in\n{log}");
     }
-    // Calls about objects of built-in providers share messages, those about the provider do not.
+    // Requests about objects of built-in providers share messages, while those about the provider do not.
     let batched = |request: &str| {
         let calls = log.lines().filter(|line| line.contains(&format!("request={request} ")));
         calls.map(|line| line.contains("batched=true")).collect::<Vec<_>>()
@@ -190,7 +190,7 @@ module "m" {{
     ] {
         logs.push_str(&log_lines(&w.run(args).stderr));
     }
-    // Without the module, up to the request that fails.
+    // Without the module, the apply runs until the request that fails.
     let main = w.read("main.tf");
     w.write("main.tf", main.split("module \"m\"").next().unwrap_or_default());
     for args in [

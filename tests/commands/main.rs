@@ -171,7 +171,8 @@ fn read(file: &Path) -> Vec<Scenario> {
 fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
     let seed = format!("tests/commands/seeds/{}", scenario.seed);
     let mut w = Workspace::copy_of(&seed);
-    // A copy leaves states out, as leftovers of runs by hand; here they are part of the seed.
+    // `copy_of` leaves states out, because they may be left over from manual runs. Here they belong to the
+    // seed.
     let state = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join(&seed)
         .join("terraform.tfstate");

@@ -49,7 +49,7 @@ fn plan_is_a_comment_for_reviews() {
         assert!(text.contains(part), "{part:?} is missing:\n{text}");
     }
     assert!(!text.contains("hidden word"), "{text}");
-    // What takes an object away comes first.
+    // Changes that remove objects come first.
     let at = |name: &str| text.find(&format!("<code>terraform_data.{name}</code>"));
     assert!(at("gone") < at("kept") && at("replaced") < at("new"), "{text}");
     assert_eq!(text.matches("<details>").count(), 4, "{text}");
@@ -76,7 +76,7 @@ fn large_plan_stays_below_the_limit() {
     assert_eq!(text.matches("```").count() % 2, 0);
     w.run(&["apply", "-auto-approve"]).ok();
     w.write("main.tf", "");
-    // Names alone would be more than the limit.
+    // Even the names alone exceed the limit.
     let text = markdown(&w);
     assert!(text.len() <= 60_000, "{}", text.len());
     assert!(
@@ -116,7 +116,7 @@ fn plan_prints_markdown_alone() {
     assert!(planned.stdout.ends_with("</details>\n"), "{}", planned.all());
     assert!(planned.stderr.contains("A warning."), "{}", planned.all());
     assert_eq!(w.run(&["show", "-format=markdown", "p"]).ok().stdout, planned.stdout);
-    // The summary has the table without the single changes.
+    // The summary contains the table, but not the single changes.
     let summary = w.run(&["plan", "-var=v=2", "-format=markdown", "-summary"]).ok().stdout;
     assert!(
         summary.contains("| - | `terraform_data` | 1 |") && planned.stdout.starts_with(&summary),

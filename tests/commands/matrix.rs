@@ -233,7 +233,7 @@ fn named_tests_use_the_flags() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Of several values of a single-valued flag the last one counts, as in Terraform.
+/// If a flag with a single value is repeated, the last value counts, as in Terraform.
 fn twice() {
     let w = applied();
     w.run(&["plan", "-out=a", "-out=b"]).ok();
@@ -260,7 +260,7 @@ fn color() {
             ));
         }
     }
-    // One terminal for all commands: the last process takes a while to let go of one.
+    // One terminal serves all commands, because closing one takes a while.
     let mut shell = w.command("sh");
     shell.args(["-c", &script]);
     let (_, _, bytes) = Terminal::start(&mut shell).ends();
@@ -316,7 +316,7 @@ fn lock() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the apply has not begun");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // These commands lock only if they create, delete or move a state; the console has its own copy.
+    // These commands lock only if they create, delete or move a state; the console reads its own copy.
     let elsewhere = [
         "console",
         "init",
@@ -386,7 +386,7 @@ fn variables() {
             ),
             (&["-var-file=none.tfvars"], "Failed to read variables file"),
         ] {
-            // Values for tests may be those of variables that only some of the tested modules have.
+            // Values for tests may be meant for variables that only some of the tested modules have.
             if command == "test" && expected.contains("undeclared") {
                 continue;
             }

@@ -109,7 +109,7 @@ fn called_as_tofu_it_answers_as_opentofu() {
             && state.contains("provider[\\\"registry.opentofu.org/hashicorp/null\\\"]"),
         "{state}"
     );
-    // The same configuration, read as Terraform's.
+    // The same configuration is planned in Terraform mode.
     w.run(&["plan", "-no-color"])
         .fails_with(&["Unsupported Terraform Core version", "version \">= 99\" of Terraform"]);
 }
@@ -209,7 +209,7 @@ fn disabled_resources_and_modules_are_null_and_destroyed() {
         );
         let ran = run(&["plan", "-no-color", "-var=on=false"]).ok();
         assert!(ran.stdout.contains("No changes."), "{}", ran.all());
-        // A resource with count keeps its object when it gets enabled.
+        // A resource with `enabled` keeps its object when `count` replaces it.
         run(&["apply", "-auto-approve", "-no-color"]).ok();
         w.write(
             "main.tf",
@@ -360,7 +360,7 @@ fn settings_of_a_backend_depend_on_variables() {
         run(&["apply", "-auto-approve", unset]).ok();
         assert!(w.exists("one-default.tfstate"), "the state is elsewhere");
         assert!(run(&["state", "list"]).ok().stdout.contains("terraform_data.a"));
-        // Another value is another backend.
+        // A different value selects a different backend.
         run(&["plan", "-no-color", unset, "-var=name=two"]).fails_with(&["Backend initialization required"]);
         run(&["state", "list", "-var=name=two", unset]).fails_with(&["Backend initialization required"]);
         for (path, summary) in [

@@ -91,7 +91,7 @@ fn exclude() {
         .fails_with(&["Invalid combination of arguments"]);
     w.run(&["plan", "-exclude=data.x"])
         .fails_with(&["Invalid exclude \"data.x\""]);
-    // A saved plan records the exclusion.
+    // The exclusion is recorded in the saved plan.
     w.run(&["plan", "-exclude=terraform_data.c", "-out=p"]).ok();
     let plan = w.run(&["show", "-json", "p"]).ok().json();
     assert_eq!(plan["complete"], false);
@@ -101,7 +101,7 @@ fn exclude() {
         "{}",
         ran.all()
     );
-    // In a destroy, an excluded object stays with its dependencies.
+    // In a destroy plan, an excluded object stays, and so do its dependencies.
     w.run(&["destroy", "-auto-approve", "-exclude=terraform_data.b"]).ok();
     let listed = w.run(&["state", "list"]).ok().stdout;
     assert_eq!(listed, "terraform_data.a\nterraform_data.b\n");
@@ -143,13 +143,13 @@ fn a_write_that_fails_changes_nothing() {
         let before = w.read("terraform.tfstate");
         w.write("new.json", &before.replace("\"one\"", "\"uno\""));
         w.write("extra.tf", "resource \"terraform_data\" \"extra\" {}\n");
-        // No file may grow beyond a kilobyte, as on a full disk.
+        // The limit of one kilobyte per file simulates a full disk.
         let ran = shell(&w, &format!("trap '' XFSZ; ulimit -f 1; tf {command}"));
         assert_eq!(ran.status, 1, "{command}: {}", ran.all());
         assert_eq!(w.read("terraform.tfstate"), before, "{command}");
         let listed = w.run(&["state", "list"]).ok().stdout;
         assert_eq!(listed.lines().count(), 8, "{command}: {listed}");
-        // A write that was begun does not hinder later ones.
+        // An interrupted write does not prevent later ones.
         let ran = shell(&w, &format!("tf {command}")).ok();
         assert_ne!(w.read("terraform.tfstate"), before, "{command}: {}", ran.all());
     }
@@ -240,7 +240,7 @@ fn interrupts_in_a_stream() {
         .collect();
     assert!(types.iter().any(|t| t == "log"), "{types:?}");
     assert_eq!(types.last().map(String::as_str), Some("diagnostic"), "{types:?}");
-    // Operations that were begun are in the state, others are not.
+    // Operations that had begun are in the state, and others are not.
     assert_eq!(w.run(&["state", "list"]).ok().stdout, "terraform_data.first\n");
 }
 
@@ -321,7 +321,7 @@ fn variable_file_from_a_pipe_sets_module_source_and_value() {
 }
 
 /// Tests alone may have the provider configurations of a module and the users of its ephemeral outputs: the module's
-/// providers are installed all the same.
+/// providers are installed nevertheless.
 fn a_module_that_only_tests_complete() {
     let module = "terraform {\n  required_providers {\n    null = {\n      source = \"hashicorp/null\"\n      configuration_aliases \
                   = [null.mine]\n    }\n  }\n}\nresource \"null_resource\" \"a\" {\n  provider = null.mine\n}\noutput \"o\" {\n  value \
@@ -528,7 +528,7 @@ fn documents_of_workspaces_and_objects() {
             "diagnostics": [],
         })
     );
-    // An invalid name on the disk does not prevent the selection of another workspace.
+    // An invalid workspace name in the file does not prevent selecting another workspace.
     w.write(".terraform/environment", "a/b");
     w.run(&["plan"]).fails_with(&["Invalid workspace name"]);
     let listed = w.run(&["workspace", "list", "-json"]);
@@ -592,7 +592,7 @@ Plan: 75 to add, 0 to change, 0 to destroy.
 ";
     assert!(shown.starts_with(expected), "{shown}");
     assert!(!shown.contains("nobody wants to read"), "{shown}");
-    // The saved plan is complete, and can be shown in both forms.
+    // The saved plan is complete, so it can be shown in both forms.
     assert!(w.run(&["show", "-summary", "p"]).ok().stdout.starts_with(expected));
     w.run(&["show", "p"]).ok().shows(&["nobody wants to read"]);
     w.run(&["apply", "-auto-approve", "-summary"])
@@ -614,9 +614,9 @@ Plan: 75 to add, 0 to change, 0 to destroy.
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
-    // No line for each object.
+    // There are no lines for single objects.
     assert!(!shown.contains("Refreshing state"), "{shown}");
-    // Options that contradict the summary.
+    // These options contradict the summary.
     w.run(&["show", "-summary"]).fails_with(&["Incompatible options"]);
     w.run(&["apply", "-summary", "p"]).fails_with(&["Incompatible options"]);
 }

@@ -77,7 +77,7 @@ fn changed_objects_are_read_and_the_others_counted() {
     let plan = plan.says(&["local_file.one: Refreshing state"]);
     lacks(&plan, "local_file.others[0]: Refreshing state");
     plan.says(&["3 of 4 objects and data sources were not read"]);
-    // A full refresh is the default, and finds what is gone.
+    // The default is a full refresh, which finds the missing object.
     w.run(&["plan"]).ok().says(&["local_file.others[1] will be created"]);
     let stream = w.run(&["plan", "-refresh=changed", "-json"]).ok();
     let lines = stream
@@ -112,12 +112,12 @@ fn what_was_read_lately_is_not_read_again() {
     w.run(&["plan", "-refresh=older-than=1ns"])
         .ok()
         .says(&["Refreshing state"]);
-    // An apply knows what it has made.
+    // An apply records the objects that it has made as read.
     w.write("main.tf", &text("b"));
     w.run(&["apply", "-auto-approve"]).ok();
     lacks(&w.run(&["plan", "-refresh=older-than=1h"]).ok(), "Refreshing state");
     assert!(!w.read("terraform.tfstate").contains("last_read") && !before.contains("last_read"));
-    // Part of the drift can be looked for, too.
+    // A refresh-only plan can be partial, too.
     w.run(&["plan", "-refresh-only", "-refresh=older-than=1h"])
         .ok()
         .says(&["4 of 4"]);

@@ -75,7 +75,7 @@ fn console(w: &Workspace, input: &str) -> Ran {
         .spawn()
         .expect("it starts");
     let mut stdin = child.stdin.take().expect("standard input");
-    // A console that has ended does not read.
+    // A console that has ended does not read its input.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     support::ran(child.wait_with_output().expect("it ends"))
@@ -108,7 +108,7 @@ fn broken() {
             assert!(!said.contains("Error:"), "{name}: {command:?}\n{}", ran.all());
         }
     }
-    // References that cannot be followed are left out of a graph.
+    // A graph leaves out references that cannot be followed.
     let w = workspace(
         "resource \"terraform_data\" \"a\" {\n  input = terraform_data.no.id\n}\nresource \"terraform_data\" \"b\" {\n  input = terraform_data.a.id\n}\n",
     );
@@ -133,7 +133,7 @@ fn operations() {
             );
         }
     }
-    // Configurations that cannot be parsed stop these commands, too.
+    // These commands fail for configurations that cannot be parsed, too.
     let w = workspace("resource \"terraform_data\" \"a\" {\n  input = \n}\n");
     for command in [&["providers"][..], &["graph"], &["get"], &["init"]] {
         w.run(command).fails_with(&["Invalid expression"]);
@@ -155,7 +155,7 @@ fn expected_providers() {
 fn captured() {
     const MAIN: &str = "terraform {\n  required_providers {\n    null = { source = \"hashicorp/null\" }\n\n  }\n}\n\
                         resource \"null_resource\" \"a\" {}\noutput \"o\" {\n  value = 1\n}\nmodule \"m\" {\n  source = \"./sub\"\n  v = 1\n}\n";
-    // A second name for one provider causes a warning wherever the configuration is loaded.
+    // A second local name for a provider causes a warning whenever the configuration is loaded.
     let doubled = MAIN.replace(
         "    null = { source = \"hashicorp/null\" }\n\n",
         "    null = { source = \"hashicorp/null\" }\n    zero = { source = \"hashicorp/null\" }\n",
@@ -205,7 +205,7 @@ fn captured() {
 }
 
 fn program(w: &Workspace, path: &str) {
-    // The program leaves a mark if it is run.
+    // The program creates a file when it is run.
     w.write(
         path,
         &format!("#!/bin/sh\ntouch {}\n", w.dir().join("was-run").display()),
@@ -241,12 +241,12 @@ fn own_plugins() {
     }
     assert_eq!(console(&w, "1\n").status, 1);
     assert!(!w.exists("was-run"));
-    // A setting allows the program to run; this one is no provider at all.
+    // The setting allows the program to run, which fails because it is no provider.
     let set = workspace(main).env("MONOFORM_LOCAL_PLUGINS", "1");
     program(&set, &mirrored);
     assert_eq!(set.run(&["validate"]).status, 1);
     assert!(set.exists("was-run"));
-    // So does `init`, which records the checksum; a changed file is then refused.
+    // `init` allows it, too, and records its checksum; a changed file is then refused.
     w.run(&["init"]).ok();
     assert!(!w.exists("was-run") && w.read(".terraform.lock.hcl").contains("h1:"));
     assert_eq!(w.run(&["validate"]).status, 1);
@@ -255,7 +255,8 @@ fn own_plugins() {
     w.write(&mirrored, "#!/bin/sh\nexit 3\n");
     w.run(&["validate"]).fails_with(&["Provider checksum mismatch"]);
 
-    // The older layouts, a directory that init -plugin-dir would have recorded, and provisioners.
+    // Older layouts, a directory that `init -plugin-dir` would have recorded, and provisioners are refused as
+    // well.
     for path in [
         "terraform.d/plugins/terraform-provider-null_v9.0.0".to_owned(),
         format!("terraform.d/plugins/{platform}/terraform-provider-null_v9.0.0"),
@@ -339,7 +340,7 @@ fn cli_configuration() {
         "{}",
         ran.all()
     );
-    // A valid installation method still limits the sources of providers.
+    // A valid installation method still limits the sources of providers, even if another one is invalid.
     let w = workspace("resource \"strange_thing\" \"a\" {}\n");
     w.write(
         "rc",
@@ -388,7 +389,7 @@ fn unmatched() {
         w.run(&["plan", "-strict-addresses", &replace])
             .fails_with(&["No match for -replace"]);
     }
-    // An exclusion that protects nothing is always a mistake.
+    // An exclusion that matches nothing is always an error.
     w.run(&["plan", "-exclude=terraform_data.oen"])
         .fails_with(&["No match for -exclude"]);
     let w = w.env("MONOFORM_STRICT_ADDRESSES", "1");
@@ -456,13 +457,13 @@ fn texts() {
         let w = Workspace::with(&[("s", text)]);
         w.run(&["state", "push", "s"]).fails_with(&[told]);
     }
-    // An argument of the same name is no suggestion.
+    // An argument with the same name is not suggested.
     let w = workspace(
         "variable \"o\" {\n  type    = object({ size = number })\n  default = null\n}\noutput \"x\" {\n  value = var.o.size\n}\n",
     );
     let ran = w.run(&["plan"]);
     assert!(ran.status == 1 && !ran.stderr.contains("Did you mean"), "{}", ran.all());
-    // The command that helps is named before the directories.
+    // The message names the command that helps before the directories.
     let w = workspace("resource \"strange_thing\" \"a\" {}\n");
     let ran = w.run(&["plan"]);
     let (init, dirs) = (

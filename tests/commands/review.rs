@@ -1,4 +1,4 @@
-//! The question whether to apply a plan, at a terminal: a look at the plan before the answer.
+//! The prompt before a plan is applied, at a terminal: inspecting the plan before the answer.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -40,7 +40,7 @@ fn looked_at() {
     terminal.press("x terraform_data.b\n");
     terminal.sees("Plan: 2 to add");
     terminal.sees(PROMPT);
-    // What was left out stays so.
+    // Excluded objects stay excluded.
     terminal.press("x terraform_data.c\n");
     terminal.sees("Plan: 1 to add");
     terminal.sees(PROMPT);
@@ -48,7 +48,7 @@ fn looked_at() {
     terminal.sees("Apply complete! Resources: 1 added");
     assert!(terminal.leaves().0.success());
     assert_eq!(w.run(&["state", "list"]).ok().stdout, "terraform_data.a\n");
-    // The file has the whole plan.
+    // The saved plan contains everything.
     w.run(&["show", "-verbosity=brief", "kept.plan"])
         .ok()
         .shows(&["Plan: 3 to add"]);
@@ -64,7 +64,7 @@ fn cancelled() {
         let (status, ..) = terminal.leaves();
         assert_eq!(status.code(), Some(1), "{answer:?}");
     }
-    // With -target, there is nothing more to leave out.
+    // With -target, nothing more can be excluded.
     let mut terminal = Terminal::start(w.command(monoform()).args(["apply", "-target=terraform_data.a"]));
     terminal.sees(PROMPT);
     terminal.press("x terraform_data.a\n");
@@ -86,7 +86,7 @@ fn scripts() {
         .spawn()
         .expect("monoform starts");
     let mut input = child.stdin.take().expect("an input");
-    // The program may have ended before it has read all.
+    // The program may have ended before it has read all of its input.
     let _ = input.write_all(b"x terraform_data.b\nyes\n");
     drop(input);
     let output = child.wait_with_output().expect("an end");

@@ -53,7 +53,7 @@ fn cut_off() {
     use std::os::unix::fs::PermissionsExt as _;
     let w = Workspace::new();
     let mut bytes = std::fs::read(lean()).expect("the executable");
-    // The section table, which is not loaded, is last in the file.
+    // The last part of the file is the section table, which is not loaded.
     bytes.truncate(bytes.len() - 64);
     let copy = w.dir().join("monoform");
     std::fs::write(&copy, bytes).expect("a copy");
@@ -90,7 +90,7 @@ fn sealed() {
         std::fs::copy(&copy, w.dir().join(name)).expect("a copy with its mode");
         std::fs::write(w.dir().join(name), bytes).expect("written");
     };
-    // A byte that does not run: in the section table, which comes before the checksum.
+    // Changes a byte that is not executed, in the section table before the checksum.
     let mut changed = whole.clone();
     let at = changed.len() - 82 - 8;
     changed[at] ^= 1;
@@ -102,7 +102,7 @@ fn sealed() {
         (&found["whole"], &found["executable"]["checksum"]),
         (&false.into(), &"differs".into())
     );
-    // Cut off inside the checksum.
+    // Cuts the file inside the checksum.
     write("short", &whole[..whole.len() - 30]);
     let found = check("short");
     assert_eq!(found.status, 1, "{}", found.all());

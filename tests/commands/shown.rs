@@ -1,4 +1,4 @@
-//! Output that the options `-show-sensitive` and `-concise` show and leave out.
+//! The options `-show-sensitive`, which shows hidden values, and `-concise`, which leaves output out.
 
 use support::terminal::Terminal;
 use support::{Workspace, monoform};
@@ -111,7 +111,7 @@ fn verbosity() {
                     to change, 1 to destroy.\n";
     w.run(&["plan", "-verbosity=brief", "-out=p"]).ok().shows(&[expected]);
     w.run(&["show", "-verbosity=brief", "p"]).ok().shows(&[expected]);
-    // In a pipe the usual text is Terraform's: both sides of the text in whole, and all lines.
+    // Without a terminal, the text is Terraform's: both values completely, and all lines.
     let normal = w.run(&["show", "p"]).ok().stdout;
     assert_eq!(w.run(&["show", "-verbosity=normal", "p"]).ok().stdout, normal);
     assert_eq!(normal.matches(&"z".repeat(300)).count(), 3, "{normal}");
@@ -124,7 +124,7 @@ fn verbosity() {
         full.contains("input            = \"same\"") && !full.contains("hidden)"),
         "{full}"
     );
-    // Markdown has the differences.
+    // Markdown shows the differences.
     let short = w.run(&["show", "-format=markdown", "p"]).ok().stdout;
     let text = "\"…aaaaaaaaaaaaaaaaaaaaoldzzzzzzzzzzzzzzzzzzzz…\" -> \"…aaaaaaaaaaaaaaaaaaaanewzzzzzzzzzzzzzzzzzzzz…\" # (606 -> 606 characters)";
     assert!(short.contains(text), "{short}");
@@ -152,7 +152,7 @@ fn differences_on_a_terminal() {
     w.run(&["apply", "-auto-approve"]).ok();
     w.write("main.tf", &long("new", "{ port = 21, from = \"z\" }, ", "1"));
     let mut terminal = Terminal::start(w.command(monoform()).args(["plan", "-no-color"]));
-    // The inserted object is one difference; the others stay.
+    // Only the inserted object is a difference.
     terminal.sees("+ {");
     terminal.sees("+ from = \"z\"");
     terminal.sees("# (1 unchanged element hidden)");
@@ -210,7 +210,7 @@ fn sensitive() {
     check(&["show"]);
     assert!(check(&["apply", "-auto-approve"]).contains("Outputs:\n\no = \"hunter2\"\n"));
     assert!(check(&["plan", "-destroy", "-out=p"]).contains("- triggers_replace = \"hunter2\" -> null"));
-    // A positional argument ends the options.
+    // No options are recognized after a positional argument.
     let shown = |args: &[&str]| {
         let ran = w.run(args).ok();
         assert!(ran.stdout.contains("hunter2"), "{}", ran.all());
@@ -279,7 +279,7 @@ fn sensitive_terraform_data() {
     let a = resources.iter().find(|r| r["address"] == "terraform_data.a").unwrap();
     let marks = serde_json::json!({"input": {"k": true}, "output": {"k": true}});
     assert_eq!(a["sensitive_values"], marks);
-    // The old output is shown if the input changes, and everything if the object is destroyed.
+    // The old output is shown if the input changes; everything is shown if the object is destroyed.
     let w = w.env("TF_VAR_secret", "hunter3");
     let changed = hidden(&w, &["plan", "-out=p"]);
     assert!(changed.contains("3 to change"), "{changed}");
@@ -352,7 +352,7 @@ fn concise() {
     let progress = |text: &str| lines.iter().filter(|line| text.contains(**line)).count();
     let ran = w.run(&["apply", "-auto-approve", "-concise"]).ok();
     assert_eq!(progress(&ran.stdout), 0, "{}", ran.all());
-    // Output of a provisioner is no progress message.
+    // The output of a provisioner is not a progress message.
     ran.shows(&[
         "+ resource \"terraform_data\" \"a\"",
         "terraform_data.a (local-exec): said",

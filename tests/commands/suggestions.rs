@@ -69,7 +69,7 @@ fn commands_and_flags() {
     ] {
         suggests(&w, arguments, name);
     }
-    // No name is near.
+    // No command has a similar name.
     let far = w.run(&["xyzzy"]);
     assert!(far.status == 1 && !far.all().contains("Did you mean"), "{}", far.all());
 }
@@ -158,7 +158,7 @@ fn addresses() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("monoform starts");
-    // The console may have ended before it reads anything.
+    // The console may have ended before it has read anything.
     let _ = console.stdin.take().expect("its input").write_all(b"1\n");
     says(
         &support::ran(console.wait_with_output().expect("its output")),

@@ -21,7 +21,7 @@ fn monoform(dir: &Path, arguments: &[&str], input: &str) -> Answer {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that refuses its arguments does not read.
+    // A command that refuses its arguments does not read its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     Answer {

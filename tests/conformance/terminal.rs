@@ -31,7 +31,7 @@ fn lines_are_edited_and_recalled() {
     let mut terminal = console(dir.path());
     terminal.sees("> ");
     gives(&mut terminal, "local.n + 1", "21");
-    // The line before, with an addition; then the one before that, changed in the middle.
+    // The previous line is edited at its end, and the one before that in the middle.
     gives(&mut terminal, &format!("{UP} * 100"), "120");
     gives(&mut terminal, &format!("{UP}{UP}{LEFT}{LEFT}{LEFT}* 2 "), "41");
     gives(&mut terminal, "\"caf\u{e9}\"", "\"caf\u{e9}\"");

@@ -105,7 +105,7 @@ fn exit_statuses() {
     assert!(state.stdout.contains("state <subcommand>"), "{}", state.all());
     assert_eq!(status(&["state", "nope"]), 1);
 
-    // An empty directory.
+    // The directory is empty.
     assert_eq!(status(&["init"]), 0);
     assert_eq!(status(&["validate"]), 0);
     refused(&w, &["plan", "-no-color"], &["No configuration files"]);
@@ -150,7 +150,7 @@ fn nobody_there_to_approve() {
     assert!(!w.exists("terraform.tfstate"));
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     refused(&w, &["destroy", "-no-color", "-input=false"], &["-auto-approve"]);
-    // Nothing to approve, so no question.
+    // There is nothing to approve, so no question is asked.
     w.run(&["apply", "-no-color", "-input=false"]).ok();
     no_orphans(&w);
 }

@@ -92,7 +92,7 @@ locals { x = terraform_data.a.output }
             "local.x is needed by terraform_data.b is needed by terraform_data.a is needed by local.x",
         ],
     );
-    // Through a module.
+    // The error is inside a module.
     let w = Workspace::with(&[
         ("main.tf", "module \"m\" {\n  source = \"./m\"\n  x = module.m.y\n}\n"),
         ("m/main.tf", "variable \"x\" {}\noutput \"y\" {\n  value = var.x\n}\n"),

@@ -1,7 +1,7 @@
-//! `kill -9` at any moment, of the core, of a plugin, or of both: every object that exists afterwards is in the state, or is
+//! `kill -9` at any time, of the core, of a plugin, or of both: every object that exists afterwards is in the state, or is
 //! reported by the next command. The objects are files in one directory.
 //!
-//! `MONOFORM_CRASH_ROUNDS` is the number of killed applies, `MONOFORM_SEED` selects the moments; `scripts/crash` is the long
+//! `MONOFORM_CRASH_ROUNDS` is the number of killed applies, `MONOFORM_SEED` selects the times; `scripts/crash` is the long
 //! form.
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -61,7 +61,7 @@ fn what_another_program_loses() {
         window: setting("MONOFORM_CRASH_WINDOW", 400_000),
     };
     for version in 0..setting("MONOFORM_CRASH_ROUNDS", 50) {
-        // Each round starts afresh, so that a loss is not counted twice.
+        // Each round begins with an empty directory, so that a loss is not counted twice.
         for name in [
             "terraform.tfstate",
             "terraform.tfstate.backup",
@@ -84,7 +84,7 @@ fn an_interrupted_creation_is_named_by_whatever_comes_next() {
         let journal = w.dir().join(".terraform.tfstate.journal");
         let mode = std::fs::metadata(&journal).expect("a journal").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        // While the apply runs, other commands see its results and leave the journal alone.
+        // While the apply runs, other commands see its results and do not touch the journal.
         let listed = w.run(&["state", "list"]).ok();
         assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.all());
         kill(&[run.id()]);
@@ -118,7 +118,7 @@ fn an_interrupted_creation_is_named_by_whatever_comes_next() {
                 .iter()
                 .find(|r| r["name"] == "waiting");
             assert_eq!(waiting.expect("it is there")["instances"][0]["status"], "tainted");
-            // Also after everything has been reported.
+            // This holds even after everything has been reported.
             let again = w.run(&["plan", "-no-color"]).ok();
             assert!(
                 again.stdout.contains("terraform_data.waiting is tainted"),
@@ -160,7 +160,7 @@ fn a_plan_without_the_lock_sees_what_a_crash_left_and_changes_nothing() {
 
 #[test]
 fn another_directory_replaces_what_a_kill_has_cut_short() {
-    // Without the directory there is no journal, and the state is saved during the apply.
+    // Another directory does not have the journal, so this test needs a state that is saved during the apply.
     let w = Workspace::with(&[("main.tf", crate::WAITING)]);
     let run = start(&w, &["apply", "-no-color", "-auto-approve"]);
     until("the provisioner runs", || w.exists("started"));
@@ -306,13 +306,14 @@ resource "terraform_data" "later" {
     assert!(unmounted.is_ok_and(|o| o.status.success()));
     let (full, rescued, _) = checked.expect("it runs");
     let full = full.fails_with(&["Cannot write the journal", "o space left on device"]);
-    // There may be room to record that all of the first operations begin, but not their results: then no other begins.
+    // There may be space to record that all of the first operations begin, but none for their results; then no other
+    // operation begins.
     assert!(
         !full.stdout.contains("terraform_data.later: Creating"),
         "{}",
         full.all()
     );
-    // All created objects are in the rescued state, or in the one on the disk.
+    // All created objects are in the rescue file or in the state file.
     let created = full
         .stdout
         .lines()

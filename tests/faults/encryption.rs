@@ -1,4 +1,5 @@
-//! Encrypted states and plans: what is written, who can read it, and that nothing is lost when nobody can.
+//! Encrypted states and plans: the written files, the programs that can read them, and states that are kept when the key is
+//! missing.
 //!
 //! `encryption/opentofu.tfstate` and `encryption/opentofu.plan` were written by OpenTofu 1.12.6 with the passphrase of these
 //! tests.
@@ -136,7 +137,7 @@ fn key_is_replaced_by_a_fallback_and_encryption_is_left_in_the_same_way() {
     let w = Workspace::with(&[("main.tf", WAITING), ("go", "")]);
     w.run(APPLY).ok();
     let plain = w.state();
-    // Without the method "unencrypted", a state in clear text is not accepted.
+    // Without the method "unencrypted", a plain state is refused.
     let w = w.env("TF_ENCRYPTION", encrypting(PASSPHRASE));
     refused(
         &w,
@@ -149,7 +150,7 @@ fn key_is_replaced_by_a_fallback_and_encryption_is_left_in_the_same_way() {
         .ok()
         .shows(&["Unencrypted method configured", "0 added, 0 changed, 0 destroyed"]);
     hidden(&w);
-    // Serial and lineage are those of the state.
+    // The encrypted state has the same serial and lineage.
     assert_eq!(w.state()["serial"], plain["serial"]);
     assert_eq!(w.state()["lineage"], plain["lineage"]);
     assert_eq!(w.state()["encryption_version"], "v0");
@@ -215,7 +216,7 @@ fn files_of_opentofu_are_read() {
     w.run(&["show", "-no-color", "terraform.tfstate"])
         .ok()
         .shows(&["from OpenTofu"]);
-    // The plan inside is OpenTofu's own.
+    // The plan inside the file has OpenTofu's own format.
     w.run(&["show", "plan"])
         .fails_with(&["it was saved by Terraform or OpenTofu"]);
 }

@@ -62,7 +62,7 @@ fn files_of(w: &Workspace) -> Vec<PathBuf> {
 fn nothing_is_lost(w: &Workspace, ran: &Ran, what: &str) {
     w.write("log", &ran.all());
     let outcome = crash_test(w).compare(1, 4);
-    // A state that could not be written is in the rescue file, whose objects are known, too.
+    // If the state could not be written, its objects are in the rescue file.
     let rescued: BTreeSet<String> = match w.exists("errored.tfstate") {
         true => crash::files_in(&w.read("errored.tfstate")),
         false => BTreeSet::new(),
@@ -89,7 +89,7 @@ fn an_error_at_any_write_loses_nothing_and_names_the_way_out() {
                 let w = Workspace::with(&[("main.tf", crash::CONFIG)]);
                 let mut args = vec!["apply", "-no-color", "-auto-approve"];
                 args.extend(VARIABLES);
-                // The program writes to other files, too, such as pipes and sockets.
+                // Only writes to files fail, because the program also writes to pipes and sockets.
                 let paths = if *call == "write" { files_of(&w) } else { Vec::new() };
                 let (ran, happened) = injected(&w, call, &format!("error={error}"), when, &paths, &args);
                 if !happened {
@@ -213,7 +213,7 @@ fn killed_at_any_write_a_command_on_the_state_leaves_the_old_or_the_new_one() {
                 let what = format!("{:?} killed at {call} {when}: {}", edit.args, ran.all());
                 let seen = addresses(&w, &[]);
                 assert!(seen == before || seen == after, "{seen:?}, {what}");
-                // The next command that changes the state continues with one of the two.
+                // The next command that changes the state continues from one of the two snapshots.
                 w.run(&["state", "rm", "-dry-run", "terraform_data.b"]).ok();
                 let seen = addresses(&w, &[]);
                 assert!(seen == before || seen == after, "{seen:?}, {what}");
@@ -280,7 +280,7 @@ fn an_import_that_is_killed_is_named_or_done() {
             let told = next.all().contains("import random_integer.i with ");
             named += usize::from(told);
             if addresses(&w, &[]).is_empty() && !told {
-                // The operation had not begun: the disk has no trace of it.
+                // The operation had not begun, so it has left no trace on the disk.
                 assert!(!next.all().contains("earlier run"), "{}", next.all());
             }
             let again = w.run(&args);

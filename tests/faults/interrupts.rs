@@ -1,4 +1,4 @@
-//! Interrupts: gentle, immediate, and without warning.
+//! Interrupts: a graceful stop, an immediate one, and an end without warning.
 
 use std::process::Command;
 use std::time::Instant;
@@ -25,7 +25,7 @@ fn inputs(w: &Workspace) -> Vec<(String, serde_json::Value, serde_json::Value)> 
 #[test]
 fn an_interrupted_apply_stops_and_saves() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        // An empty value counts as not set.
+        // An empty value means that the variable is not set.
         let automation = if signal == Signal::SIGHUP { "1" } else { "" };
         let w = Workspace::with(&[("main.tf", WAITING)]).env("TF_IN_AUTOMATION", automation);
         let apply = start(&w, &["apply", "-no-color", "-auto-approve"]);
@@ -46,7 +46,7 @@ fn an_interrupted_apply_stops_and_saves() {
                 apply.all()
             );
         }
-        // The command was cut short, and no message says that it was completed.
+        // The command was interrupted, and no message claims that it was completed.
         let words = apply
             .stderr
             .replace('│', " ")
@@ -74,7 +74,7 @@ fn an_interrupted_apply_stops_and_saves() {
             apply.all()
         );
 
-        // Completed operations are kept, the one in progress is tainted, others have not begun.
+        // Completed operations are recorded, the one in progress is tainted, and others have not begun.
         let found = inputs(&w);
         assert_eq!(
             found.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(),
@@ -101,7 +101,7 @@ fn an_interrupted_apply_stops_and_saves() {
 
 #[test]
 fn a_second_interrupt_in_a_provisioner_leaves_the_object_tainted() {
-    // A command that ignores signals, and that is not waited for after the second one.
+    // The command ignores signals, and the program does not wait for it after the second one.
     let config = WAITING.replace("touch started;", "trap '' INT TERM HUP; touch started;");
     let w = Workspace::with(&[("main.tf", &config)]);
     let mut run = start(&w, &["apply", "-no-color", "-auto-approve"]);
@@ -126,7 +126,7 @@ fn a_second_interrupt_in_a_provisioner_leaves_the_object_tainted() {
 
 #[test]
 fn a_second_interrupt_ends_at_once() {
-    // A command that cannot be stopped: it leaves its process group and ignores signals, and its output stays open.
+    // The command cannot be stopped: it leaves its process group and ignores signals, and its output stays open.
     let w = Workspace::new();
     let fifo = w.dir().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
@@ -243,7 +243,7 @@ output "o" {
     let mut plan = start(&w, &["plan", "-no-color", "-out=the.plan"]);
     let mut writer = crate::open_when_read(&fifo);
     crate::interrupt(&mut plan);
-    // The read in progress may finish.
+    // Lets the read in progress finish.
     std::io::Write::write_all(&mut writer, b"main.tf\n").expect("the pipe takes it");
     drop(writer);
     let plan = plan.ends();
@@ -261,14 +261,15 @@ fn killed_without_warning() {
     until("the provisioner runs", || w.exists("started"));
     apply.signal(Signal::SIGKILL);
     assert_eq!(apply.ends().status, -1);
-    // Built-in plugins notice the end; a command that one of them runs is a foreign program, and ends by itself.
+    // Built-in plugins notice the end of the program. A command that one of them runs is an external program,
+    // and ends by itself.
     until("our plugins end", || {
         !crate::processes(&w).iter().any(|p| p.contains("internal-plugin"))
     });
     w.write("go", "");
     no_orphans(&w);
 
-    // The lock is released with its holder, and the state can be used.
+    // The lock is released when its holder ends, so the state can be used.
     let next = w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     assert!(next.stdout.contains("Apply complete!"), "{}", next.all());
     w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
@@ -286,7 +287,7 @@ fn successful_commands_leave_no_files() {
         w.run(command).ok();
         no_orphans(&w);
     }
-    // No sockets, certificates or the like either.
+    // No sockets or certificates are left over either.
     let root = w.dir().parent().expect("a parent").to_owned();
     let mut left: Vec<_> = std::fs::read_dir(&root)
         .expect("a directory")

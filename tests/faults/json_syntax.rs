@@ -45,12 +45,12 @@ fn problems_are_those_of_terraform() {
         let document = case["document"].as_str().expect("a document");
         let said = said(monoform(), document);
         let expected = case["said"].as_array().expect("a list");
-        // Monoform goes on where Terraform stops: to providers that are not available here.
+        // Monoform continues where Terraform stops, and reports providers that are not available here.
         let mut told = said.as_array().expect("a list").clone();
         if !expected.is_empty() {
             told.retain(|d| d[1] != "Provider not available");
         }
-        // Of a document that is no JSON only the first error is reported; Terraform goes on.
+        // If a document is not JSON, only its first error is reported, while Terraform continues.
         let broken = serde_json::from_str::<Value>(document).is_err();
         let fits = told.iter().all(|d| expected.contains(d)) && !told.is_empty();
         if !(fits && (broken || expected.iter().all(|d| told.contains(d)))) {

@@ -86,12 +86,12 @@ resource "terraform_data" "n" {
         until("something is saved", || !saved(&w).is_empty());
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         std::thread::sleep(Duration::from_millis((random >> 33) % 1500));
-        // Objects that were saved at this moment must be there after the end.
+        // Objects that were saved before the kill must still exist after it.
         let before = saved(&w);
         apply.signal(Signal::SIGKILL);
         apply.ends();
         no_orphans(&w);
-        // The first command that locks the state repairs a write that was cut short.
+        // The first command that locks the state repairs an interrupted write.
         w.run(&["plan", "-no-color"]).ok();
         let listed = w.run(&["state", "pull"]).ok();
         let state: serde_json::Value = serde_json::from_str(&listed.stdout).expect("JSON");

@@ -114,7 +114,7 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     for dir in [w.dir(), w.home(), w.dir().parent().expect("a parent").to_owned()] {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).expect("permissions");
     }
-    // The executable must be where this user can read it.
+    // The executable is copied to a place where this user can read it.
     let executable = w.home().join("monoform");
     fs::hard_link(monoform(), &executable)
         .or_else(|_| fs::copy(monoform(), &executable).map(drop))
@@ -122,11 +122,11 @@ fn fewer_threads_than_wanted_are_an_error_and_no_crash() {
     let (mut worked, mut refused) = (0, 0);
     for limit in [1, 2, 3, 4, 6, 8, 10, 14, 20, 30, 60, 200] {
         let mut command = w.command("setpriv");
-        // A user without other processes.
+        // The limit is by user, so this user has no other processes.
         command.args(["--reuid=61517", "--regid=61517", "--clear-groups", "prlimit"]);
         command.arg(format!("--nproc={limit}")).arg(&executable);
         let ran = ran(command.args(["plan", "-no-color"]).output().expect("it starts"));
-        // A plugin whose runtime gets no thread panics; its last lines are quoted, with the limit as the cause.
+        // A plugin that cannot start a thread panics. Its last lines are quoted, with the limit as the cause.
         let named = ran.stderr.contains("ulimit -u");
         assert!(
             !ran.stderr.contains("CRASH") && (named || !ran.stderr.contains("panicked")),

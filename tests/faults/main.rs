@@ -95,7 +95,7 @@ fn numbered_processes(w: &Workspace) -> Vec<(u32, String)> {
         let environment = std::fs::read(path.join("environ")).ok()?;
         environment.split(|b| *b == 0).any(|v| v == mark).then_some(())?;
         let line = std::fs::read(path.join("cmdline")).ok()?;
-        // A process that has ended and was not waited for has no command line.
+        // A zombie process has no command line.
         let id = path.file_name()?.to_str()?.parse().ok()?;
         (!line.is_empty()).then(|| (id, String::from_utf8_lossy(&line).replace('\0', " ")))
     };
@@ -132,7 +132,7 @@ fn interrupt(run: &mut Running) {
 fn open_when_read(fifo: &Path) -> std::fs::File {
     let mut opened = None;
     until("a program reads the pipe", || {
-        // A FIFO without a reader refuses this.
+        // Opening a FIFO for writing fails until it has a reader.
         let mut options = std::fs::OpenOptions::new();
         opened = options.write(true).custom_flags(nix::libc::O_NONBLOCK).open(fifo).ok();
         opened.is_some()

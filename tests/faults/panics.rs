@@ -1,4 +1,4 @@
-//! Bugs of Monoform: the state is saved, a report without values is written, and the exit status tells of the bug.
+//! Bugs of Monoform: the state is saved, a report without values is written, and the exit status is that of a bug.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -8,8 +8,7 @@ use support::{Workspace, monoform, needs};
 
 use crate::{no_orphans, until};
 
-/// Library that makes the system refuse a random number to the core once, if there is a file `panic`: the request is then
-/// a panic.
+/// Library that makes one request of the core for random bytes fail if a file `panic` exists. The request then panics.
 const NO_RANDOM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>

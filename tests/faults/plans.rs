@@ -21,7 +21,7 @@ fn a_stale_one() {
         &["apply", "-no-color", "the.plan"],
         &["stale", "has been changed since the plan was made"],
     );
-    // The plan of this state can be applied, once.
+    // A plan of this state can be applied, but only once.
     w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=2"]).ok();
     w.run(&["apply", "-no-color", "the.plan"]).ok();
     refused(&w, &["apply", "-no-color", "the.plan"], &["stale"]);
@@ -29,7 +29,7 @@ fn a_stale_one() {
         w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"],
         2
     );
-    // A plan of a state with another lineage cannot be applied either.
+    // A plan of a state with another lineage cannot be applied.
     w.run(&["plan", "-no-color", "-out=the.plan", "-var=v=3"]).ok();
     let state = w.read("terraform.tfstate");
     let lineage = w.state()["lineage"].as_str().expect("a lineage").to_owned();
@@ -51,7 +51,7 @@ fn damaged_ones() {
         refused(&w, &["apply", "-no-color", "damaged.plan"], &["damaged.plan"]);
         refused(&w, &["show", "-no-color", "damaged.plan"], &["damaged.plan"]);
     }
-    // One changed byte, anywhere: it is found, or does not matter, but nothing worse.
+    // A changed byte is detected or has no effect, wherever it is.
     for at in (0..whole.len()).step_by(whole.len() / 25 + 1) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
@@ -161,7 +161,7 @@ fn one_made_by_terraform() {
             &["terraform.plan", "Terraform"],
         );
     }
-    // The other way round, too.
+    // Terraform applies Monoform's plan, too.
     w.run_program("terraform", &["apply", "-no-color", "the.plan"])
         .fails_with(&["the.plan"]);
     assert!(!w.exists("terraform.tfstate"));

@@ -37,7 +37,7 @@ pub fn ids(w: &Workspace, text: &str) -> Vec<u32> {
 
 pub fn signal(ids: &[u32], signal: &str) {
     for id in ids {
-        // The process may be gone already.
+        // The process may have ended already.
         let _ = Command::new("kill").args(["-s", signal, &id.to_string()]).output();
     }
 }
@@ -100,7 +100,7 @@ fn canceled_with_an_answer(w: &Workspace, moment: impl FnOnce()) {
     apply.signal(Signal::SIGINT);
     apply.sees("Two interrupts received.");
     moment();
-    // The core may have ended its plugins already: then nobody reads the pipe.
+    // The core may have ended its plugins already, so that nothing reads the pipe.
     let _ = fifo.write_all(b"late\n");
     drop(fifo);
     signal(&plugin, "CONT");
@@ -124,7 +124,7 @@ fn an_answer_after_the_state_is_released_changes_nothing() {
 fn an_answer_beside_the_cancellation_leaves_a_whole_state() {
     let w = Workspace::new();
     canceled_with_an_answer(&w, || {});
-    // The answer may have come just before the cancellation: then its object is saved, and otherwise it is not.
+    // The answer may have arrived just before the cancellation. Only then is its object saved.
     let objects = w.run(&["state", "list"]).ok();
     let objects: Vec<&str> = objects.stdout.lines().collect();
     let both = ["data.local_file.a", "terraform_data.before"];
@@ -158,7 +158,7 @@ fn behind(w: &Workspace, before: &str) {
 #[test]
 fn a_plugin_that_floods_its_log_stops_nobody() {
     let w = Workspace::new();
-    // Endless lines, and one line that never ends.
+    // The log has endless lines, and one line that never ends.
     behind(&w, "(yes 'a line of the log' >&2) &\n(tr '\\0' 'x' < /dev/zero >&2) &");
     let began = Instant::now();
     for args in [&["plan", "-no-color"][..], &["apply", "-no-color", "-auto-approve"]] {
@@ -176,7 +176,7 @@ fn a_plugin_that_answers_garbage_is_an_error() {
         &b"HTTP/1.1 400 Bad Request\r\n\r\nthis is no gRPC"[..],
         &[0; 4096],
         &[0xff; 4096],
-        // A frame of HTTP/2 that is longer than allowed.
+        // An HTTP/2 frame that is longer than allowed.
         &[0xff, 0xff, 0xff, 4, 0, 0, 0, 0, 0],
         b"",
     ] {
@@ -218,7 +218,7 @@ fn errors_that_nobody_reads_change_no_status_and_lose_nothing() {
     assert!([0, 141].contains(&run(&["apply", "-no-color", "-auto-approve"])));
     assert!(w.read("terraform.tfstate").contains("done before"));
     assert_eq!(run(&["state", "show", "nothing.there"]), 1);
-    // A standard output that is not even open.
+    // Standard output is closed from the start.
     let mut command = w.command("sh");
     command.args([
         "-c",
@@ -240,7 +240,7 @@ fn errors_that_nobody_reads_change_no_status_and_lose_nothing() {
 
 #[test]
 fn two_series_of_applies_at_once_follow_each_other() {
-    // 2 × 50 in scripts/crash.
+    // scripts/crash runs 2 × 50 rounds.
     let times = support::crash::setting("MONOFORM_CONCURRENT", 6);
     let w = Workspace::with(&[(
         "main.tf",

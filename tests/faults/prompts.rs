@@ -27,7 +27,7 @@ resource "terraform_data" "a" {
 const PLAIN: &str = "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n";
 
 fn terminal(w: &Workspace, args: &[&str]) -> Terminal {
-    // In a session of its own, the terminal sends the program the signals of keys.
+    // In a session of its own, the program gets the signals of keys from the terminal.
     Terminal::start(w.command("setsid").args(["--ctty", monoform()]).args(args))
 }
 
@@ -113,7 +113,7 @@ fn a_sensitive_value_is_not_echoed_and_a_wrong_one_asked_again() {
     screen.sees("var.n\n  Enter a value: ");
     screen.press("7\r");
     screen.sees("var.secret\n  Enter a value: ");
-    // Keys pressed earlier would be shown.
+    // Waits until input is hidden, because keys that are pressed earlier would be shown.
     screen.hides();
     screen.press("hunter2\r");
     screen.sees("Only 'yes' will be accepted to approve.\n\n  Enter a value: ");
@@ -123,7 +123,7 @@ fn a_sensitive_value_is_not_echoed_and_a_wrong_one_asked_again() {
     assert_eq!(status.code(), Some(0));
     let all = String::from_utf8_lossy(&all);
     assert!(!all.contains("hunter2"), "{all}");
-    // Answers that are no secrets are seen.
+    // Answers that are not secret are visible.
     assert!(all.contains("many") && all.contains("yes\r"), "{all}");
     assert_eq!(
         w.state()["resources"][0]["instances"][0]["attributes"]["input"]["value"],
@@ -214,7 +214,7 @@ output "o" {
 "#,
     )]);
     let mut screen = terminal(&w, &["apply", "-auto-approve"]);
-    // A carriage return ends a line of a provisioner's output.
+    // A carriage return ends a line in a provisioner's output.
     screen.sees("(local-exec): from\\x1b[2Jthe");
     screen.sees("(local-exec): command");
     screen.sees("told\\x1b[2J");
@@ -226,7 +226,7 @@ output "o" {
         assert!(!all.contains(foreign), "{foreign:?} in {all:?}");
     }
     assert!(all.contains("\x1b[1m"), "our own colours are there: {all:?}");
-    // Output for programs is exact.
+    // Output for programs is not changed.
     let exact = "first\u{1b}[2J\nsecond\u{7}\u{1b}]0;title\u{7}\u{202e}";
     assert_eq!(w.run(&["output", "-raw", "o"]).ok().stdout, exact);
     assert_eq!(w.run(&["output", "-json", "o"]).ok().json(), exact);
@@ -236,7 +236,7 @@ output "o" {
 
 #[test]
 fn no_color_in_the_environment_counts() {
-    // On a slow machine the live area would be drawn, which is no colour but has control sequences.
+    // On a slow machine the live area would be drawn, which has control sequences although no colours.
     let w = Workspace::with(&[("main.tf", PLAIN)])
         .env("MONOFORM_PROGRESS", "off")
         .env("NO_COLOR", "1");

@@ -38,7 +38,7 @@ fn a_truncated_state() {
             ],
         );
     }
-    // The remedy uses the backup, if there is one.
+    // The suggested command uses the backup, if there is one.
     w.write("terraform.tfstate", &whole);
     w.write("main.tf", "resource \"terraform_data\" \"a\" {\n  input = \"y\"\n}\n");
     w.run(&["apply", "-no-color", "-auto-approve"]).ok();
@@ -59,7 +59,7 @@ fn stale_pending_snapshot_is_reported_and_stays() {
         w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     }
     let newest = w.read("terraform.tfstate");
-    // The pending snapshot is the younger file, with the lower serial.
+    // The pending snapshot is the newer file, but has the lower serial.
     w.write(pending, &old.replace("\"x\"", "\"lost\""));
     let plan = w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     assert!(
@@ -76,7 +76,7 @@ fn stale_pending_snapshot_is_reported_and_stays() {
         })
         .collect();
     assert_eq!(kept.len(), 1);
-    // A pending snapshot with a higher serial is a write that was cut short.
+    // A pending snapshot with a higher serial means that a write was interrupted.
     let next = newest.replace("\"z\"", "\"recovered\"");
     let serial: serde_json::Value = serde_json::from_str(&newest).expect("JSON");
     let serial = serial["serial"].as_u64().expect("a number");
@@ -96,7 +96,7 @@ fn a_state_that_is_not_for_us() {
     w.write("terraform.tfstate", &whole.replace("\"version\": 4", "\"version\": 5"));
     refused(&w, &["plan", "-no-color"], &["terraform.tfstate", "version"]);
     w.write("terraform.tfstate", &whole.replace("1.16.0", "99.0.0"));
-    // The version of the program that wrote a state is information only: the version of the format decides.
+    // The version of the program that wrote a state does not matter; the version of the format does.
     w.run(&["plan", "-no-color"]).ok().shows(&["No changes."]);
     w.write("terraform.tfstate", "[]");
     refused(&w, &["plan", "-no-color"], &["terraform.tfstate"]);
@@ -198,7 +198,7 @@ fn a_directory_that_is_read_only() {
 
 #[test]
 fn a_state_that_cannot_be_saved_is_not_lost() {
-    // The directory of the state goes away while the command is running.
+    // The directory of the state is removed while the command runs.
     let config = r#"
 resource "terraform_data" "a" {
   input = "precious"
@@ -216,7 +216,7 @@ resource "terraform_data" "a" {
         saved["resources"][0]["instances"][0]["attributes"]["input"]["value"],
         "precious"
     );
-    // The next run names the file, as long as the state lacks its content.
+    // The next run names the file until the state has its content.
     std::fs::remove_file(w.dir().join("states")).expect("a file");
     std::fs::create_dir(w.dir().join("states")).expect("a directory");
     let state = w.dir().join("states/s.tfstate");
@@ -238,7 +238,7 @@ resource "terraform_data" "a" {
     assert!(!named());
     std::fs::remove_dir_all(w.dir().join("states")).expect("a directory");
     w.write("states", "");
-    // A second failure keeps the state that could not be saved the first time.
+    // A second failure keeps the rescue file of the first one.
     let first = w.read("errored.tfstate");
     std::fs::remove_file(w.dir().join("states")).expect("a file");
     std::fs::create_dir(w.dir().join("states")).expect("a directory");
@@ -253,7 +253,8 @@ resource "terraform_data" "a" {
 #[test]
 fn state_of_a_read_only_working_directory_is_saved_in_a_temporary_file_that_is_reported() {
     const TEST: &str = "state_of_a_read_only_working_directory_is_saved_in_a_temporary_file_that_is_reported";
-    // A save beside the command may make the directory again before the file is there: then once more.
+    // A save during the command may create the directory again before the blocking file exists; then it is
+    // repeated.
     let w = Workspace::with(&[(
         "main.tf",
         "resource \"terraform_data\" \"a\" {\n  input = \"precious\"\n  provisioner \"local-exec\" {\n    command = \"while :; do rm -rf ../home/states; (set -C; : > \
@@ -268,7 +269,7 @@ fn state_of_a_read_only_working_directory_is_saved_in_a_temporary_file_that_is_r
     let dir = w.dir().display().to_string();
     let mounted = mount(&["--bind", &dir]) && mount(&["-o", "remount,bind,ro"]);
     let run = mounted.then(|| w.run(&["apply", "-no-color", "-auto-approve", "-state=../home/states/s.tfstate"]));
-    // The directory may be mounted without being read-only.
+    // The directory may have been mounted even if it could not be made read-only.
     let _ = Command::new("umount").arg(w.dir()).output();
     let Some(run) = run else {
         support::skip(TEST, "mount", "a directory cannot be made read-only");

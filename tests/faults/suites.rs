@@ -76,7 +76,7 @@ fn one_interrupt_finishes_the_run_and_destroys() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    // Tests that were left out did not pass.
+    // Skipped tests have not passed.
     assert_eq!(test.status, 1, "{text}");
     assert_eq!(left_files(&w), [""; 0]);
     no_orphans(&w);
@@ -147,7 +147,7 @@ fn objects_of_a_killed_test_are_reported_and_recorded_by_the_next() {
     assert_eq!(objects(&w, "errored_test.main.tftest.hcl.tfstate"), ["made"]);
     let second = objects(&w, "errored_test.main.tftest.hcl.second.tfstate");
     assert!(second.contains(&"made".to_owned()), "{second:?}");
-    // The report comes once, and a test that is not killed leaves no journal.
+    // The report appears once, and a test that is not killed leaves no journal.
     let again = w.run(&["test", "-no-color"]).ok().all();
     assert!(!again.contains("earlier"), "{again}");
     assert!(!w.exists(".terraform/test_journals"));
@@ -193,7 +193,7 @@ fn a_state_that_was_left_is_not_overwritten() {
     assert_eq!(w.read("errored_test.tests_a.tftest.hcl.tfstate"), first);
     assert_ne!(w.read("errored_test.tests_a.tftest.hcl.2.tfstate"), first);
 
-    // The kept state is one that commands can use.
+    // Commands can use the state that was kept.
     w.write("fixed/main.tf", "");
     let fixed = w.run(&["state", "list", "-state=errored_test.tests_a.tftest.hcl.tfstate"]);
     assert_eq!(fixed.ok().stdout, "terraform_data.a\n");
@@ -217,7 +217,7 @@ fn reading() -> Workspace {
     w
 }
 
-/// Starts the suite, and waits until its second run reads the pipe: the run goes on when the file is dropped.
+/// Starts the suite, and waits until its second run reads the pipe: the run continues when the file is dropped.
 fn until_it_reads(w: &Workspace) -> (Running, std::fs::File) {
     let mut test = start(w, &["test", "-no-color"]);
     test.sees("run \"one\"... pass");

@@ -29,7 +29,7 @@ fn one_download_for_many() {
         "{lock}"
     );
 
-    // With a lock file and the locked package in the cache, no server is asked.
+    // With a lock file and the locked package in the cache, no request is sent.
     server.requests();
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     let init = w.run(&["init", "-no-color"]).ok();

@@ -59,8 +59,8 @@ fn locked_for_several_platforms() {
     w.run(&["init"]).ok();
     assert_eq!(w.read(".terraform.lock.hcl"), text, "init has nothing to add");
 
-    // A package without the locked checksum; a constraint that the lock file does not meet; a platform without
-    // packages.
+    // Errors: a package without the locked checksum, a constraint that the lock file does not meet, and a
+    // platform without packages.
     w.run(&["providers", "lock", "-platform=linux_vax"])
         .fails_with(&["Could not retrieve providers", "for linux_vax"]);
     w.write("main.tf", &requiring(&server, &[("acme/anvil", "~> 2.0")]));
@@ -98,7 +98,7 @@ fn mirror_without_a_network_leaves_built_in_providers_out() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
-    // A provider that is used by others, too, is missing there.
+    // A provider that others use, too, is not available for this platform.
     w.write(
         ".terraform.lock.hcl",
         "provider \"registry.terraform.io/hashicorp/null\" {\n  version = \"3.2.3\"\n}\n",
@@ -123,7 +123,7 @@ fn a_mirror_is_enough_to_install_from() {
     w.write("file", "");
     w.run(&["providers", "mirror", "file/mirror"])
         .fails_with(&["Cannot use the output directory", "not a directory"]);
-    // The directory is made, with its parents.
+    // The directory is created with its parents.
     w.run(&["providers", "mirror", "a/b/mirror"]).ok();
     assert!(w.exists(&format!("a/b/mirror/{anvil}/index.json")));
     let here = platform();
@@ -138,7 +138,7 @@ fn a_mirror_is_enough_to_install_from() {
             "- Mirroring {anvil}...\n  - Selected v1.2.0 to meet constraints ~> 1.0\n  - Downloading package for {here}...\n"
         ),
         format!("- Mirroring {rocket}...\n  - Selected v0.1.0 with no constraints\n"),
-        // Other programs that install from the mirror do not have the provider built in.
+        // Other programs, which install from the mirror, do not have the built-in provider.
         format!(
             "- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for {here}...\n"
         ),
@@ -158,7 +158,7 @@ fn a_mirror_is_enough_to_install_from() {
     );
     // A later run finds the existing packages, and adds to them.
     w.run(&["providers", "mirror", "../mirror"]).ok();
-    // A lock file must match the configuration.
+    // The lock file must match the configuration.
     w.write(
         ".terraform.lock.hcl",
         &format!("provider \"{anvil}\" {{\n  version = \"0.9.0\"\n}}\n"),
@@ -231,7 +231,7 @@ fn mirror_has_the_providers_of_the_plugin_directory() {
         &format!("{installed}/1.0.0/{}/terraform-provider-x_v1.0.0", platform()),
         "x",
     );
-    // No registry has it, and none is asked.
+    // No registry has it, and none is queried.
     w.run(&["providers", "mirror", "-no-color", "../mirror"])
         .ok()
         .shows(&["- Mirroring example.com/acme/x...\n  - Selected v1.0.0 with no constraints\n  - Packing "]);
@@ -271,7 +271,7 @@ fn a_lock_file_for_one_platform_is_warned_about() {
         "{}",
         init.all()
     );
-    // Nothing is new the second time.
+    // The second installation changes nothing.
     let again = w.run(&["init", "-no-color"]).ok();
     assert!(!again.stdout.contains("Incomplete lock file"), "{}", again.all());
     // Checksums that a registry has signed are for all platforms.

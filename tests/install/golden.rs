@@ -260,7 +260,8 @@ fn every_message() {
         }
         let ran = w.run(&args);
         assert_eq!(ran.status, 1, "{name}: {}", ran.all());
-        // The terminal's width determines line breaks, and paths differ in length: lists stay, prose is joined.
+        // Line breaks depend on the terminal's width and on the length of paths, so paragraphs are joined, but
+        // lists are not.
         let root = w.dir().parent().expect("a parent").display().to_string();
         let mut message = String::new();
         for line in ran.stderr.trim().lines() {
@@ -272,7 +273,7 @@ fn every_message() {
             }
             let _ = writeln!(message, "{line}");
         }
-        // Neither the build directory nor the list of built-in plugins belongs to the messages.
+        // The messages are compared without the build directory and the list of built-in plugins.
         let beside = Path::new(support::monoform()).parent().expect("a directory");
         let message = message
             .replace(&root, "ROOT")

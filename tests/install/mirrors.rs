@@ -106,7 +106,7 @@ fn archives_on_this_machine() {
         platform()
     );
     assert_eq!(w.read(&program), "packed");
-    // A changed archive is not taken for the locked one.
+    // A changed archive is not accepted as the locked one.
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     std::fs::write(dir.join(&name), zip(&[("terraform-provider-anvil_v1.4.0", b"changed")])).unwrap();
     w.run(&["init"]).fails_with(&[

@@ -94,7 +94,7 @@ fn providers_from_a_mirror() {
     assert_eq!(w.read(&installed), "1.1.0");
     assert!(w.read(".terraform.lock.hcl").contains("h1:"));
 
-    // Nothing is requested again, and a constraint selects an older version.
+    // Nothing is requested again, and an older version is selected by a constraint.
     server.requests();
     w.run(&["init"]).ok();
     assert_eq!(server.requests(), [""; 0]);
@@ -223,7 +223,7 @@ fn logins() {
             .run(&["init"])
             .fails_with(&["(401)", "a login may be missing", &server.host()]);
 
-        // Credentials that container tools have stored.
+        // The credentials are those that container tools have stored.
         let w = mirrored(&server, "", &both);
         let stored = format!(
             "{{\"auths\": {{\"{}\": {{\"auth\": \"dXNlcjpodW50ZXIy\"}}}}}}",

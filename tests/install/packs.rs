@@ -79,7 +79,7 @@ fn a_packed_provider_needs_no_installation() {
         "{lock}"
     );
     apply(&b, &site).ok().shows(&["No changes."]);
-    // Without a directory to unpack into, the provider runs from memory.
+    // If no directory can be used for unpacking, the provider runs from memory.
     let c = Workspace::with(&[("main.tf", MAIN), (".terraform.lock.hcl", &lock)]).env("MONOFORM_UNPACK_DIR", "none");
     apply(&c, &site).ok().shows(&["1 added"]);
     assert!(unpacked(&c).is_empty());
@@ -94,7 +94,7 @@ fn a_packed_provider_needs_no_installation() {
         );
         assert!(!c.run(command).ok().all().contains("carries"));
     }
-    // The lock file is that of a machine with the installed package, where it does not change.
+    // The lock file comes from a machine with the installed package, and stays unchanged there.
     let d = with_provider();
     d.write(".terraform.lock.hcl", &lock);
     d.run_program(support::lean(), &["init", "-no-color", "-lockfile=readonly"])
@@ -145,7 +145,7 @@ fn packages_are_fetched_from_the_registry_in_the_locked_version() {
     let w = crate::workspace(&server, &anvil.replace("~> 1.0", "1.0.0"));
     w.run(&["init", "-no-color"]).ok();
     let lock = w.read(".terraform.lock.hcl").replace("  constraints = \"1.0.0\"\n", "");
-    // Another directory with that lock file has nothing installed.
+    // In another directory with that lock file, nothing is installed.
     let other = crate::workspace(&server, &anvil);
     other.write(".terraform.lock.hcl", &lock);
     let rocket = format!("-provider={host}/acme/rocket@>=0.1");
@@ -168,7 +168,7 @@ fn packages_are_fetched_from_the_registry_in_the_locked_version() {
     }
     let init = other.run_program(other.dir().join("site"), &["init", "-no-color"]).ok();
     init.shows(&["acme/anvil v1.0.0 is carried by this executable"]);
-    // The same provider in two versions.
+    // The pack contains the same provider in two versions.
     let two = ["1.0.0", "~> 1.1"].map(|constraint| format!("-provider={host}/acme/anvil@{constraint}"));
     other
         .run(&["pack", "-no-color", "-out=two", &two[0], &two[1]])
@@ -191,7 +191,7 @@ fn packages_are_fetched_from_the_registry_in_the_locked_version() {
     let refused = third.run(&["pack", "-no-color", "-out=site"]);
     refused.fails_with(&["Could not retrieve providers", "none of the checksums", "1.0.0"]);
     assert!(!third.exists("site"));
-    // The configuration does not allow the locked version.
+    // The configuration excludes the locked version.
     third.write("main.tf", &anvil.replace("~> 1.0", "~> 1.1"));
     third
         .run(&["pack", "-no-color", "-out=site"])
@@ -209,7 +209,7 @@ fn a_locked_package_must_be_the_packed_one() {
             .fails_with(&["Provider checksum mismatch", "the pack"]);
     }
     assert_eq!(b.read(".terraform.lock.hcl"), lock);
-    // A version that the pack does not carry.
+    // The pack lacks the required version.
     let b = Workspace::with(&[("main.tf", &MAIN.replace("~> 3.0", ">= 4.0"))]);
     b.run_program(&site, &["plan", "-no-color"]).fails_with(&[
         "Provider not available",
@@ -244,7 +244,8 @@ fn what_was_unpacked_is_whole_whatever_happened() {
     };
     let dir = b.home().join(".cache/monoform/packed");
     let file = dir.join(name).join(executable_name());
-    // Cut off, as after a crash of the machine; and changed with the same size, with and without a lock file.
+    // The file is cut off, as after a crash of the machine; then it is changed without a change of size, with
+    // and without a lock file.
     std::fs::write(&file, "").expect("written");
     apply(&b, &site).ok().shows(&["1 added"]);
     let mut bytes = std::fs::read(&file).expect("read");
@@ -265,7 +266,7 @@ fn what_was_unpacked_is_whole_whatever_happened() {
         bytes,
         "unpacked again without a lock file"
     );
-    // Killed in the middle of unpacking.
+    // The process was killed while it was unpacking.
     std::fs::remove_dir_all(dir.join(name)).expect("removed");
     let staging = dir.join(format!(".{name}.new"));
     std::fs::create_dir(&staging).expect("a directory");
@@ -296,7 +297,7 @@ fn a_damaged_pack_is_refused() {
         let flag = damaged.display().to_string();
         let verified = a.run(&["pack", "-verify", "-no-color", &flag]);
         verified.fails_with(&["Cannot verify the pack", "damaged", "copy it again"]);
-        // As an executable it is the same program, and reports why the pack cannot be used.
+        // The executable still runs, and reports why the pack in it cannot be used.
         make_executable(&damaged);
         let checked = a.run_program(&damaged, &["self-check", "-json"]);
         assert_eq!(checked.status, 1, "{what}: {}", checked.all());
@@ -367,7 +368,7 @@ fn packs_are_signed_listed_taken_over_and_unpacked() {
         "{checked:#}"
     );
     assert!(checked["pack"]["verified_bytes"].as_u64() > Some(0), "{checked:#}");
-    // The same inputs give the same bytes, and so do providers that are taken over from a pack.
+    // The same inputs give the same bytes, even if the providers are copied from a pack.
     pack(&["-out=again", "-sign=private.pem"]).ok();
     pack(&["-out=over", "-from=site", "-sign=private.pem"]).ok();
     let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
@@ -377,7 +378,7 @@ fn packs_are_signed_listed_taken_over_and_unpacked() {
     pack(&["-out=x", "-executable=main.tf"]).fails_with(&["not an executable of Monoform"]);
     pack(&["-out=x", "-provider=example.com/acme/null@>=9"]).fails_with(&["example.com/acme/null"]);
     assert!(!a.exists("x"));
-    // A mirror for other programs.
+    // Other programs can use the mirror.
     a.run_program(lean, &["unpack", "-from=site", "mirror"]).ok();
     let file = (a.dir().join("mirror").join(PROVIDER).join("3.2.3")).join(support::registry::platform());
     assert!(file.join(executable_name()).is_file());
@@ -414,7 +415,7 @@ fn an_update_is_carried_as_a_difference() {
     assert!(size("update") < 10_000, "{} bytes", size("update"));
     pack(&["-update=update", "-out=refused", "-trust=other.pem", "site"]).fails_with(&["not trusted"]);
     assert!(!a.exists("refused"));
-    // The old pack updates itself.
+    // The old pack applies the update to itself.
     a.run_program(
         a.dir().join("site"),
         &["pack", "-update=update", "-out=made", "-trust=public.pem"],

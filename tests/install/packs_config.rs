@@ -88,7 +88,7 @@ fn a_configuration_is_carried_without_states_and_secrets() {
     ] {
         assert!(made.all().contains(left), "{left} {}", made.all());
     }
-    // The pack in the directory is not packed.
+    // The pack itself, which is in the directory, is not packed.
     pack(&a, &["-include-config", "-config=envs/prod", "-out=again"]).ok();
     pack(&a, &["-from=again", "-out=over"]).ok();
     let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
@@ -179,7 +179,7 @@ fn a_carried_cli_configuration_counts_where_a_machine_has_none() {
     let b = crate::workspace(&server, &other);
     b.run_program(&site, &["init", "-no-color"])
         .fails_with(&["names no source that it may be installed from"]);
-    // The machine's own file has precedence.
+    // The machine's own file takes precedence.
     b.write("../home/.terraformrc", "disable_checkpoint = true\n");
     let asked = b.run_program(&site, &["init", "-no-color"]);
     assert_eq!(asked.status, 1, "{}", asked.all());
@@ -273,7 +273,7 @@ fn a_pack_that_is_not_trusted_is_not_used() {
             "MONOFORM_PACK_TRUST",
         ]);
     }
-    // An untrusted pack can be listed.
+    // An untrusted pack can still be listed.
     run("unsigned", "../public.pem", &["pack", "-list", "-no-color"])
         .ok()
         .shows(&["acme/anvil v1.0.0", "Pack not trusted", "it is not signed"]);
@@ -333,12 +333,12 @@ fn every_door_checks_trust() {
     of_pack("signed", &["self-check", "-no-color"])
         .ok()
         .shows(&["signed with the key", "Nothing is damaged."]);
-    // A trusted pack passes through each of them, and an option has precedence over the environment.
+    // A trusted pack passes all of these commands, and an option takes precedence over the environment.
     trusting(&["unpack", "-from=signed", "mirror"]).ok();
     trusting(&["pack", "-verify", "signed"]).ok();
     trusting(&["pack", "-verify", "-trust=../other.pem", "signed"]).fails_with(&["it is signed with the key"]);
     trusting(&["pack", "-out=x", "-from=signed"]).ok();
-    // A key file's name that is not UTF-8 does not count as an unset variable.
+    // A variable that is not UTF-8 does not count as unset.
     use std::os::unix::ffi::OsStrExt as _;
     let mut command = a.command(lean);
     command.args(["unpack", "-from=unsigned", "other"]);

@@ -74,7 +74,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
         "/plain.zip",
     ]);
     on_a(&["pack", "-no-color", "-verify", "site"]).ok();
-    // The same inputs give the same bytes, and so do modules that are taken over from a pack.
+    // The same inputs give the same bytes, even if the modules are copied from a pack.
     on_a(&["pack", "-no-color", "-modules", "-out=again"]).ok();
     on_a(&["pack", "-no-color", "-from=site", "-out=over"]).ok();
     let bytes = |name: &str| std::fs::read(a.dir().join(name)).expect("read");
@@ -86,7 +86,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
         std::fs::copy(a.dir().join("site"), b.0.dir().join("site")).expect("a copy");
         b
     };
-    // Without `init`, which then has nothing left to do.
+    // The modules are installed without `init`, which then has nothing to do.
     let b = site(&calls(&server, "~> 1.0", ""));
     b.run("site", &["validate"]).ok();
     b.run("site", &["apply", "-auto-approve"]).ok().shows(&[SAID]);
@@ -94,7 +94,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     assert!(b.0.exists(".terraform/modules/net.nested/main.tf"));
     b.run("site", &["init"]).ok();
     b.run("site", &["plan"]).ok().shows(&["No changes."]);
-    // Another constraint: the installed version no longer fits, and the pack has none that does.
+    // With another constraint, the installed version no longer fits, and the pack has no other version.
     b.0.write("main.tf", &calls(&server, ">= 2.0", ""));
     let command = format!("monoform pack -out=FILE \"-module={host}/acme/net/aws@>= 2.0\"");
     for command_line in [&["plan"][..], &["init"]] {
@@ -102,7 +102,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
         failed.fails_with(&["module \"net\"", "does not allow: 1.2.0", &command]);
     }
 
-    // With `init`, which names the source of the modules.
+    // `init` installs the modules, too, and names their source.
     let b = site(&calls(&server, "~> 1.0", ""));
     let init = b.run("site", &["init"]).ok();
     init.shows(&[
@@ -111,7 +111,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     ]);
     b.run("site", &["plan"]).ok().shows(&[SAID]);
 
-    // If the data directory cannot be written, in a directory of the user.
+    // If the data directory cannot be written, the modules are installed in a directory of the user.
     let b = Site(site(&calls(&server, "~> 1.0", "")).0.env("TF_DATA_DIR", "/proc/none"));
     b.run("site", &["plan"]).ok().shows(&[SAID]);
     b.run("site", &["plan"]).ok().shows(&[SAID]);
@@ -187,7 +187,7 @@ fn modules_are_read_from_memory_where_nothing_can_be_written() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    // In a directory where the modules can be installed.
+    // The modules can be installed in this directory.
     let installed = site();
     let expected = shown(&installed.run("site", &["plan"]).ok());
     assert!(installed.0.exists(".terraform/modules/a/inner/text.txt"));
@@ -199,7 +199,7 @@ fn modules_are_read_from_memory_where_nothing_can_be_written() {
     let path = |name: &str| format!("\".terraform/modules/{name}/inner, .terraform/modules/{name}/shared\",");
     assert_eq!(expected, [read, path("a"), path("b")]);
 
-    // A link that leads nowhere: no directory can be made at its place, by anyone.
+    // The link is dangling, so no directory can be created in its place.
     let b = site();
     let data_dir = b.0.dir().join(".terraform");
     std::os::unix::fs::symlink("/proc/none", &data_dir).expect("a link");
@@ -236,7 +236,7 @@ fn modules_that_tests_name_are_carried() {
     let site = a.dir().join("site");
     b.run_program(&site, &["test", "-no-color"]).ok().shows(&["1 passed"]);
     b.run_program(&site, &["test", "-no-color"]).ok().shows(&["1 passed"]);
-    // Modules that another command installs for a new call leave the existing ones as they are.
+    // Modules that another command installs for a new call do not change the existing ones.
     let call = format!("module \"plain\" {{\n  source = \"{}\"\n}}\n", server.url("/plain.zip"));
     b.write("main.tf", &call);
     b.run_program(&site, &["plan", "-no-color"])
@@ -274,7 +274,7 @@ fn a_module_that_a_pack_lacks_is_carried_by_the_command_in_the_error() {
     carry("update");
     b.run("site", &["pack", "-update=update", "-out=newer"]).ok();
     b.run("newer", &["apply", "-auto-approve"]).ok().shows(&[SAID]);
-    // The update contains only the new parts, and not the executable.
+    // The update contains only the new parts, without the executable.
     let length = |name: &str| std::fs::metadata(a.dir().join(name)).expect("a file").len();
     assert!(length("update") * 10 < length("site"), "{}", length("update"));
 }

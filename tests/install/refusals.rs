@@ -215,10 +215,10 @@ fn versions_and_providers_that_are_not_there() {
         error.starts_with(query) && error.contains("HOST has no provider HOST/acme/nothing"),
         "{error}"
     );
-    // A server whose certificate is not trusted.
+    // The server's certificate is not trusted.
     let w = Workspace::with(&[("main.tf", &requiring(&server, &[("acme/anvil", "")]))]);
     w.run(&["init"]).fails_with(&["cannot be listed", "SSL_CERT_FILE"]);
-    // A server that requires authentication.
+    // The server requires authentication.
     let server = Server::https(|request| match request.path() {
         "/.well-known/terraform.json" => Reply::json(r#"{"providers.v1":"/v1/"}"#),
         _ => Reply::status(401),

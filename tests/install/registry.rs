@@ -47,7 +47,7 @@ fn from_nothing_to_an_upgrade() {
         .unwrap()
         .collect();
     assert_eq!(left.len(), 1, "nothing is left beside the packages: {left:?}");
-    // One checksum of the installed package, and all that the registry has signed.
+    // The lock file has a checksum of the installed package, and all checksums that the registry has signed.
     let lock = w.read(".terraform.lock.hcl");
     assert_eq!(lock.matches("h1:").count(), 2, "{lock}");
     for line in sums.lines() {
@@ -62,7 +62,7 @@ fn from_nothing_to_an_upgrade() {
     assert_eq!(server.requests(), [""; 0]);
     assert_eq!(w.read(".terraform.lock.hcl"), lock);
 
-    // Another directory installs the locked version, without a request for the list.
+    // In another directory the locked version is installed without requesting the list of versions.
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     w.write(
         "main.tf",
@@ -145,7 +145,7 @@ fn an_answer_of_another_form_is_explained_in_words() {
 #[test]
 fn networks_that_are_not_perfect() {
     let zip = |path: &str| path.ends_with(".zip");
-    // Twice unavailable, then the package.
+    // The server is unavailable twice, and then sends the package.
     let unavailable = changing(move |path, times, reply| match (zip(path), times) {
         (true, 1 | 2) => Reply::status(503).with("Retry-After", "0"),
         _ => reply,

@@ -1,4 +1,5 @@
-//! What `scripts/release` publishes. A script stands in for the executable, so that nothing is built or compressed for minutes.
+//! Files that `scripts/release` publishes. A script replaces the executable, so that nothing has to be built or
+//! compressed for minutes.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -176,7 +177,7 @@ fn checksums_are_signed_with_the_key_that_is_named() {
         }
     }
     let w = workspace();
-    // The path of the agent's socket has a limit, which directories for tests may reach.
+    // The path of the agent's socket is limited, and the usual test directories may be too long.
     let keys = tempfile::Builder::new()
         .prefix("k")
         .tempdir_in("/tmp")

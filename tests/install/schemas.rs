@@ -1,4 +1,4 @@
-//! Schemas of providers: asked for once for each package, and carried by saved plans.
+//! Schemas of providers: requested once for each package, and carried by saved plans.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -109,7 +109,7 @@ fn schemas_are_requested_once_and_processes_start_when_they_are_needed() {
         (2, 0),
         "to plan, and to apply"
     );
-    // What nobody but the provider knew is shown without it.
+    // Information that only the provider had is left out.
     let (took, shown) = counted.run(&["state", "show", "null_resource.a"]);
     assert_eq!(took, (0, 0));
     assert!(shown.contains("triggers = {"), "{shown}");
@@ -128,7 +128,7 @@ fn provider_that_was_replaced_is_asked_again() {
     std::fs::remove_file(counted.w.dir().join(".terraform.lock.hcl")).expect("a lock file");
     assert_eq!(counted.run(&["validate"]).0, (1, 1));
     assert_eq!(counted.run(&["validate"]).0, (1, 0));
-    // Each has its own.
+    // Each of them has its own schemas.
     assert_eq!(counted.stored().len(), 2);
 }
 
@@ -138,7 +138,7 @@ fn damaged_schemas_are_requested_again_without_a_message() {
     let (_, expected) = counted.run(&["validate"]);
     let [file] = counted.stored().try_into().expect("one file");
     let content = std::fs::read(&file).expect("a file");
-    // In the header, in the index, in the schemas, and without an end.
+    // The file is damaged in the header, in the index and in the schemas, and cut off.
     let flipped = |at: usize| {
         let mut content = content.clone();
         content[at] ^= 1;

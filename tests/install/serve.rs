@@ -123,7 +123,7 @@ fn packages_whose_programs_are_links_are_served() {
     assert!(!serving.said.contains("Warning"), "{}", serving.said);
     let locks = installs(&a, &serving.network_mirror(), "verified checksum");
     installs(&a, &registry(&serving.host), "self-signed");
-    // The locked checksums are those of a machine that uses the directory itself.
+    // The lock file has the checksums that a machine records when it uses the directory itself.
     let directory = format!(
         "provider_installation {{\n  filesystem_mirror {{\n    path = \"{}\"\n  }}\n}}\n",
         links.display()
@@ -189,7 +189,7 @@ fn packages_with_other_links_are_not_served_and_named() {
             assert_eq!(status(ty, file).as_deref(), Some("404"), "{ty} {file}");
         }
     }
-    // Once the directory is repaired, the package is served.
+    // The package is served after the directory is repaired.
     std::fs::remove_file(dir("beside").join("LICENSE.txt")).expect("removed");
     assert_eq!(status("beside", "1.0.0.json").as_deref(), Some("200"));
     serving.end();
@@ -253,7 +253,7 @@ fn nothing_but_packages_is_served() {
         assert_eq!(body.is_empty(), request.starts_with("HEAD"), "{request}: {answer}");
         assert!(!answer.contains("secret"), "{request}: {answer}");
     }
-    // A silent client keeps neither other clients from being served nor the server from ending.
+    // A silent client prevents neither other clients from being served nor the server from ending.
     let silent: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(host).expect("connected")).collect();
     assert!(asked(host, "GET /.well-known/terraform.json").contains("providers.v1"));
     drop(silent);
@@ -263,7 +263,7 @@ fn nothing_but_packages_is_served() {
 #[test]
 fn readers_that_do_not_read_keep_nobody_out() {
     let a = machine();
-    // An archive that no buffer holds.
+    // The archive is too large for any buffer.
     let name = format!("terraform-provider-heavy_1.0.0_{}.zip", platform());
     let base = a.dir().join("mirror/example.com/acme/heavy");
     std::fs::create_dir_all(&base).expect("a directory");
@@ -273,7 +273,7 @@ fn readers_that_do_not_read_keep_nobody_out() {
     let serving = Serving::start(&a, &["mirror"]);
     let host = &serving.host;
     let path = format!("/providers/example.com/acme/heavy/{name}");
-    // Six clients take all connections.
+    // Six clients use all connections.
     let readers: Vec<TcpStream> = (10..16)
         .cycle()
         .take(320)
@@ -283,7 +283,7 @@ fn readers_that_do_not_read_keep_nobody_out() {
             stream
         })
         .collect();
-    // One more of each client, and of one that has none yet.
+    // One more connection for each client, and one for a client that has none yet.
     for last in [10, 15, 1] {
         let mut stream = connect_from(last, host);
         write!(

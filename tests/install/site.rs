@@ -32,7 +32,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     if !Site::is_possible(test) {
         return;
     }
-    // Small providers that run: they start this executable.
+    // Small providers that can be run: they execute this program.
     let lean = support::lean().display().to_string();
     let serving = |name: &str| format!("#!/bin/sh\nexec '{lean}' internal-plugin provider {name}\n");
     let registry = Registry::new()
@@ -68,7 +68,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     let applied = b.run("site", &["apply", "-auto-approve"]).ok();
     applied.shows(&["1 added", "said = \"from elsewhere\""]);
 
-    // The error about missing packages has the command that packs them.
+    // The error about missing packages contains the command that packs them.
     let both = crate::requiring(&server, &[("acme/null", "~> 3.0"), ("acme/time", ">= 0.10, < 1.0")]);
     let (_, rest) = first.split_once("resource").expect("a resource");
     let second = format!("{both}resource \"time_static\" \"t\" {{\n}}\nresource{rest}");
@@ -87,7 +87,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     let none = b.run("site", &["init", "-mirror=mirror"]);
     none.fails_with(&["There is no version of the provider", required, &command]);
 
-    // In the locked version, if the lock file was carried over before the provider.
+    // If the lock file was copied before the provider, its version is used.
     let other = crate::workspace(&server, &second);
     other.run_program(support::lean(), &["init", "-no-color"]).ok();
     b.0.write(".terraform.lock.hcl", &other.read(".terraform.lock.hcl"));
@@ -97,7 +97,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     b.run("site", &["init"])
         .fails_with(&["Failed to install provider", required, &command]);
 
-    // That command as written, and once more as a difference.
+    // The command is run as written, and once more with a difference.
     let line = planned.all();
     let line = line
         .lines()

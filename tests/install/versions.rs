@@ -44,13 +44,14 @@ fn a_pinned_version_in_a_mirror_or_the_cache_comes_before_the_builtin() {
     has(&init, "- Installed hashicorp/null v3.2.4 (unauthenticated)");
     assert!(w.read(".terraform.lock.hcl").contains("\"3.2.4\""));
 
-    // From the cache, if no mirror has it.
+    // If no mirror has the version, the cache is used.
     std::fs::remove_dir_all(w.home().join("mirror")).expect("removed");
     std::fs::remove_dir_all(w.dir().join(".terraform")).expect("removed");
     let init = w.run(&["init", "-no-color"]).ok();
     has(&init, "- Using hashicorp/null v3.2.4 from the shared cache directory");
 
-    // From nowhere: the built-in provider reports that it has another version. The lock file stays.
+    // If nothing has the version, the built-in provider reports that it has another one, and the lock file does
+    // not change.
     let lock = w.read(".terraform.lock.hcl");
     std::fs::remove_dir_all(&cache).expect("removed");
     std::fs::create_dir(&cache).expect("a directory");
@@ -74,7 +75,7 @@ fn a_pinned_version_in_a_mirror_or_the_cache_comes_before_the_builtin() {
         plan.all()
     );
 
-    // Only that exact version.
+    // Then only that exact version is accepted.
     let w = w.env("MONOFORM_EXACT_INTERNAL_PLUGINS", "null");
     w.run(&["init"]).fails_with(&["hashicorp/null"]);
     w.run(&["plan"])
@@ -104,7 +105,7 @@ fn a_network_mirror_is_asked_for_a_pinned_version_and_a_registry_is_not() {
         &w.run(&["init", "-no-color"]).ok(),
         "- Installed hashicorp/null v3.2.4 (unauthenticated)",
     );
-    // The built-in provider is used if the mirror lacks the version, or has it only for another platform.
+    // The built-in provider is used if the mirror does not have the version for this platform.
     for version in ["3.2.3", "3.2.2"] {
         let w = workspace(&server, &null(version));
         w.write("../home/.terraformrc", &mirror);
@@ -177,7 +178,7 @@ fn schemas_have_required_providers_without_a_block_and_every_raised_version_is_o
             }
         }
     }
-    // The last versions in `SCHEMA_CHANGES` of the table of built-in plugins.
+    // These are the last versions in `SCHEMA_CHANGES` of the table of built-in plugins.
     let expected = [("random_password", 3), ("random_string", 2), ("tls_private_key", 1)];
     assert_eq!(raised, expected.into());
     let w = Workspace::with(&[("main.tf", "")]);

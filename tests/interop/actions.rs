@@ -17,7 +17,7 @@ fn provider() -> &'static PathBuf {
         let built = build("actions", "acts6");
         let other = built.with_file_name("terraform-provider-acts5");
         if !other.exists() {
-            // Tests do this at the same time, and one of them succeeds.
+            // Several tests do this at the same time, and only one of them has to succeed.
             let _ = std::fs::hard_link(&built, &other);
         }
         built
@@ -114,7 +114,7 @@ fn events(stream: &str) -> Vec<Value> {
     for mut line in lines.filter(|line| COMPARED.iter().any(|ty| line["type"] == *ty)) {
         let object = line.as_object_mut().expect("an object");
         object.remove("@timestamp");
-        // The duration, in the hook and in the message.
+        // The duration is in the hook and in the message.
         if let Some(hook) = object.get_mut("hook").and_then(Value::as_object_mut) {
             hook.remove("elapsed_seconds");
         }
@@ -124,10 +124,10 @@ fn events(stream: &str) -> Vec<Value> {
             message.truncate(at + " complete".len());
         }
         if let Some(changes) = object.get_mut("changes").and_then(Value::as_object_mut) {
-            // Present in any case as of 1.14.
+            // Since 1.14 this member is always present.
             changes.entry("action_invocation").or_insert(0.into());
             changes.entry("action_fail").or_insert(0.into());
-            // For an applied destroy plan, the two name different operations here.
+            // When a destroy plan is applied, the two programs name different operations here.
             changes.remove("operation");
         }
         out.push(line);
@@ -213,7 +213,7 @@ fn step(w: &Workspace, program: &str, arguments: &[&str]) -> Seen {
     });
     let shown = run(w, program, &["show", "-no-color", "p"]).ok().stdout;
     let at = shown.find("will perform the following").unwrap_or_default();
-    // Prose may be wrapped in other places.
+    // Paragraphs may be wrapped differently.
     let wrapped = |line: &str| !line.starts_with(' ') && !line.is_empty();
     let lines = shown[at..]
         .lines()
@@ -222,7 +222,7 @@ fn step(w: &Workspace, program: &str, arguments: &[&str]) -> Seen {
     ran = run(w, program, &["apply", "-json", "-parallelism=1", "p"]);
     seen.status = ran.status;
     seen.errors.extend(errors(&ran.stdout));
-    // Some releases repeat the events of the plan: only those of the operations are compared.
+    // Some releases repeat the events of the plan, so only the events of operations are compared.
     let done = events(&ran.stdout)
         .into_iter()
         .filter(|e| e["type"] != "planned_change" && e["type"] != "planned_action_invocation");
@@ -262,7 +262,7 @@ fn side_by_side(files: &[(&str, &str)], steps: &[&[&str]]) {
     for arguments in steps {
         let mut theirs = step(&theirs, "terraform-1.16", arguments);
         let mut ours = step(&ours, monoform(), arguments);
-        // Actions of `-invoke` run in any order, and so do changes of instances.
+        // Actions of `-invoke` run in any order, and changes of instances do so, too.
         let any_order = arguments.iter().any(|a| a.starts_with("-invoke")) || files[0].1.contains("# in any order");
         for seen in [&mut ours, &mut theirs] {
             seen.sort();
@@ -299,7 +299,7 @@ pub fn every_event_of_a_resource() {
             &["-destroy"],
         ],
     );
-    // The same steps over protocol 5.
+    // The same steps are repeated over protocol 5.
     let five = main.replace("acts6", "acts5");
     side_by_side(&[("main.tf", &five)], &[&[], &["-var", "size=2"], &["-destroy"]]);
 }
@@ -605,7 +605,7 @@ pub fn our_command_under_both() {
             let ran = run(&w, program, &[&["apply", "-json", "-auto-approve"], arguments].concat());
             all.push(json!(ran.status));
             all.extend(events(&ran.stdout).into_iter().map(|mut event| {
-                // The object's ID is random, and the text after its program's failure is Monoform's own.
+                // The object's ID is random, and Monoform has its own text after the failure of its program.
                 if let Some(hook) = event["hook"].as_object_mut() {
                     hook.remove("id_value");
                     hook.remove("error");

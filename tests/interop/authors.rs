@@ -159,7 +159,7 @@ fn copied_by(program: &str) {
         "Apply complete! Resources: 1 added, 0 changed, 0 destroyed. Actions: 1 invoked.",
     ]);
     assert_eq!(w.read("copies-of-shopping/shopping"), "bread\nmilk\n-- me\n");
-    // An action that is invoked as planned has no ephemeral values.
+    // No ephemeral values are passed to an action that is invoked by a saved plan.
     std::fs::remove_dir_all(w.dir().join("copies-of-shopping")).expect("a directory");
     let invoke = ["apply", "-no-color", "-auto-approve", "-invoke=action.notes_copy.all"];
     w.run_program(program, &invoke)
@@ -272,7 +272,7 @@ pub fn computed_blocks_as_under_terraform() {
         new,
         &[STREET, STREET, &longer, &with_lamps, &longer, &with_signs, &unknown],
     );
-    // One more than the schema allows.
+    // One block more than the schema allows.
     let too_many = with_signs.replace(TWO_SIGNS, &format!("{TWO_SIGNS}{SIGN}"));
     let refusals = [true, false].map(|ours| {
         let w = new();
@@ -327,7 +327,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // The process is gone already, unless a test failed.
+        // Fails if the process has ended already, which is normal unless a test failed.
         drop(self.process.kill());
     }
 }

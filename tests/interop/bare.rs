@@ -155,7 +155,7 @@ pub fn three_providers_and_two_modules() {
         server.url("/outer.zip"),
     );
 
-    // Machine A has everything.
+    // Machine A has a network and all programs.
     let a = Workspace::with(&[("main.tf", &configuration)]);
     std::fs::write(a.home().join("roots.pem"), &server.certificate).expect("a file");
     let roots = a.home().join("roots.pem").display().to_string();
@@ -167,7 +167,7 @@ pub fn three_providers_and_two_modules() {
         .ok()
         .shows(&["carries 5 packages"]);
 
-    // The pack and the configuration, and nothing else.
+    // Copies only the pack and the configuration.
     let site = a.dir().join("site");
     let bare = Bare::with(&site);
     bare.write("/cfg/main.tf", &configuration);
@@ -194,7 +194,8 @@ pub fn three_providers_and_two_modules() {
         .fails_with(&["Backend initialization required"]);
 }
 
-/// Built-in plugins need no directory at all, and for others the error tells a user without privileges what they need.
+/// Built-in plugins need no directory at all, and for other plugins, the error explains to a user without privileges
+/// what they need.
 pub fn without_privileges() {
     if !rustix::process::geteuid().is_root() {
         return support::skip("bare::without_privileges", "root", "is needed to become another user");

@@ -140,7 +140,7 @@ fn comparable(mut document: Value) -> Value {
     fn drop(value: &mut Value) {
         match value {
             Value::Object(map) => {
-                // `store` is a block that `terraform_data` has in 1.16.
+                // Since 1.16 `terraform_data` has a block `store`.
                 for name in [
                     "timestamp",
                     "@timestamp",
@@ -204,10 +204,10 @@ fn life(both: &Both) {
     let config = |items: &[String]| format!("{HEAD}{}", items.concat());
     let bert = item("b", "name = \"Bert\"\ntags = { x = provider::catalog::shout(\"y\") }");
     both.apply(&config(&[anna("one"), bert.clone()]));
-    // Updated in place, with another identity; then replaced.
+    // The object is updated in place, and its identity changes; then it is replaced.
     both.apply(&config(&[anna("two"), bert.clone()]));
     both.apply(&config(&[anna("two"), bert.replace("Bert", "Bob")]));
-    // By identity, without the attributes that are optional for import.
+    // The object is imported by identity, without the attributes that are optional for import.
     let import = |identity: &str| format!("import {{\n to = catalog_item.c\n identity = {identity}\n}}\n");
     let carl = item("c", "name = \"Carl\"\nnote = \"changed\"");
     both.apply(&config(&[carl.clone(), import("{ id = \"item-carl\" }")]));
@@ -235,7 +235,7 @@ fn life(both: &Both) {
         w.write("terraform.tfstate", &state.to_string());
     }
     both.apply(&config(std::slice::from_ref(&carl)));
-    // Each program continues with the other's state.
+    // Each program continues from the other program's state.
     both.theirs.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     both.ours
         .run_program(THEIRS, &["plan", "-no-color", "-detailed-exitcode"])
@@ -321,7 +321,7 @@ pub fn queries_as_in_terraform_1_16() {
         ours.all()
     );
 
-    // The generated configuration changes nothing except for the imports.
+    // The generated configuration plans no changes except the imports.
     both.write(
         "all.tfquery.hcl",
         "list \"catalog_item\" \"all\" {\n  provider = catalog\n}\n",

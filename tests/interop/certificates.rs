@@ -190,7 +190,7 @@ pub fn ssh_keygen_reads_every_key_it_knows() {
         let shown = keygen(&["-l", "-E", "md5", "-f", "key.pub"]);
         let md5 = format!("MD5:{}", text(key, "public_key_fingerprint_md5"));
         assert_eq!(shown.split(' ').nth(1), Some(md5.as_str()), "{name}");
-        // The private key can sign, too.
+        // The private key is able to sign, too.
         w.write("message", "words");
         let _ = std::fs::remove_file(w.dir().join("message.sig"));
         keygen(&["-q", "-Y", "sign", "-f", "key", "-n", "test", "message"]);
@@ -224,7 +224,7 @@ pub fn openssl_verifies_requests_and_chains() {
         let purpose = ["-purpose", "sslserver", "-verify_hostname", "a.example.com", "leaf.pem"];
         let verified = openssl(&w, &[&["verify"], &strict[..], &purpose].concat());
         assert_eq!(verified.stdout.trim(), "leaf.pem: OK", "{name}");
-        // The intermediate authority may sign no other authority: its path length is 0.
+        // The intermediate authority may not sign other authorities: its path length is 0.
         openssl(&w, &["x509", "-in", "middle.pem", "-noout", "-text"]).shows(&["CA:TRUE, pathlen:0"]);
 
         let shown = openssl(
@@ -401,7 +401,7 @@ pub fn a_server_shows_its_chain() {
         std::thread::sleep(Duration::from_millis(20));
     }
 
-    // Certificates that lead to the root are trusted, and so is the server's own.
+    // The root is trusted, and so is the server's own certificate.
     for (roots, verify, fine) in [
         ("root.pem", true, true),
         ("leaf.pem", true, true),
@@ -449,14 +449,14 @@ pub fn a_web_server_that_redirects() {
     let first = Server::https(move |_| Reply::redirect(&there));
     let both = format!("{}{}", first.certificate, last.certificate);
     let url = first.url("/here");
-    // The server at the end of the redirect, whatever its status is.
+    // The certificate is that of the redirect's target, whatever its status is.
     assert_eq!(fetched(&url, true, &both), Ok(vec![last.certificate.clone()]));
     assert_eq!(last.requests(), ["HEAD /there"]);
     assert_eq!(
         fetched(&url, false, &first.certificate),
         Ok(vec![last.certificate.clone()])
     );
-    // Every server on the way must be trusted.
+    // Every server in a chain of redirects must be trusted.
     assert_eq!(fetched(&url, true, &last.certificate), Err(()));
     assert_eq!(fetched(&url, true, &first.certificate), Err(()));
 }

@@ -13,8 +13,8 @@ use support::{Workspace, monoform};
 fn steps(executable: &Path) -> Vec<(String, Value)> {
     let driver = build("driver", "driver");
     let w = Workspace::new();
-    // Links to the executable itself: links to another one would be plugins that override the built-in ones, with a
-    // message.
+    // Links to the executable itself, because a link to another file would be a plugin that overrides the built-in
+    // one, with a message.
     let mirror = w.home().join("mirror");
     w.run(&["internal-plugin", "link", &mirror.display().to_string()]).ok();
     let w = with_cli_config(w, &support::only_from(&mirror));
@@ -29,7 +29,7 @@ fn steps(executable: &Path) -> Vec<(String, Value)> {
     lines.collect()
 }
 
-/// Terraform's own Go module, with the executable under the name that such programs look for.
+/// Tests Terraform's own Go module, with the executable under the name that such programs search for.
 pub fn terraform_exec_gets_the_same_from_both() {
     let names = Workspace::new();
     let ours = names.dir().join("terraform");

@@ -103,7 +103,7 @@ pub fn the_life_of_a_book() {
     assert!(!w.run(&["show", "-no-color"]).ok().stdout.contains("secret of"));
     nothing_to_do(&w);
 
-    // Updated in place.
+    // The object is updated in place.
     w.write(
         "dune.tf",
         &dune(
@@ -124,7 +124,7 @@ pub fn the_life_of_a_book() {
     assert_eq!(w.attributes("shelf_book", "dune")["id"], book["id"]);
     nothing_to_do(&w);
 
-    // Replaced.
+    // The object is replaced.
     w.write("dune.tf", &dune("fr", 500, "{ title = \"Dune\" }"));
     plans(
         &w,
@@ -139,7 +139,7 @@ pub fn the_life_of_a_book() {
     assert!(!first.exists());
     nothing_to_do(&w);
 
-    // A change outside of the program is found.
+    // A change by another program is detected.
     let file = listing(&w, "books").remove(0);
     tamper(&file, |book| book["author"]["born"] = json!(1900));
     plans(
@@ -248,12 +248,12 @@ resource "shelf_book" "after" {
         "This book may not be shelved.",
     ]);
     assert_eq!(ran.stderr.matches("Error:").count(), 1, "{}", ran.all());
-    // Completed operations are kept.
+    // Completed operations are recorded.
     assert_eq!(w.attributes("shelf_book", "good")["title"], "Walden");
     assert_eq!(w.state()["resources"].as_array().map(Vec::len), Some(1));
     plans(&w, "Plan: 2 to add, 0 to change, 0 to destroy.", &[]);
 
-    // A mistake in a nested attribute is found before anything runs.
+    // A mistake in a nested attribute is reported before anything runs.
     w.write(
         "books.tf",
         "resource \"shelf_book\" \"bad\" {\n  title = \"x\"\n  author = { nmae = \"x\" }\n}\n",

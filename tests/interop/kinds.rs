@@ -23,7 +23,7 @@ struct Kind {
 }
 
 const KINDS: [Kind; 7] = [
-    // The adapter to protocol 5 does not pass the capability of moves on.
+    // The adapter to protocol 5 does not announce that moves are supported.
     kind("raw5", true, false),
     kind("raw6", true, true),
     kind("frame5", true, true),
@@ -91,7 +91,7 @@ pub fn executable(kind: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| crate::build("kinds", "kinds"));
     let named = built.with_file_name(format!("terraform-provider-{kind}"));
-    // Tests do this at the same time, and one of them succeeds.
+    // Several tests do this at the same time, and only one of them has to succeed.
     let temporary = tempfile::tempdir_in(built.parent().expect("a parent")).expect("a directory");
     let link = temporary.path().join("link");
     std::fs::hard_link(built, &link).expect("a link");
@@ -105,7 +105,7 @@ struct Setting {
     address: String,
     program: PathBuf,
     init: &'static [&'static str],
-    // Resources that live as long as the workspace.
+    // The server, which lives as long as the workspace.
     _server: Option<Server>,
     _running: Option<Running>,
 }
@@ -131,7 +131,7 @@ impl Running {
             let quoted = line.trim().strip_prefix("TF_REATTACH_PROVIDERS='");
             value = quoted.and_then(|rest| rest.strip_suffix('\'')).map(str::to_owned);
         }
-        // A reader is needed as long as the provider prints.
+        // The output is read all the time, because the provider would block on a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         (Running(child), value.expect("what a provider in debug mode prints"))
     }
@@ -351,12 +351,13 @@ fn life(kind: &Kind, place: Place, transport: (bool, bool)) {
     }
     nothing("after the first apply");
 
-    // Another size is a change; taking over and importing are none. Without the capability, the old object is destroyed.
+    // A changed size is a change, but moves and imports are not. Without the capability of moves, the old object is
+    // destroyed.
     s.w.write("main.tf", &configuration(kind, &s.address, 2, 2));
     let gone = u32::from(!kind.moves);
     apply(&format!("Resources: 1 imported, 0 added, 1 changed, {gone} destroyed."));
 
-    // A state of an earlier release.
+    // The state is from an earlier release.
     tamper(&s.w.dir().join("terraform.tfstate"), |state| {
         for resource in state["resources"].as_array_mut().expect("resources") {
             if resource["type"] == format!("{}_thing", kind.name) {
@@ -395,7 +396,7 @@ fn life(kind: &Kind, place: Place, transport: (bool, bool)) {
         assert!(running.is_alive(), "somebody else's process is not ours to end");
         return;
     }
-    // Every request has been sent.
+    // Each kind of request has been sent.
     let asked = requests(&std::fs::read_to_string(&log).expect("a log"));
     let mut expected = vec![
         "GetProviderSchema",
@@ -450,7 +451,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
     for (k, kind) in KINDS.iter().enumerate() {
         for (t, transport) in TRANSPORTS.into_iter().enumerate() {
             let mut place = PLACES[(k * TRANSPORTS.len() + t) % PLACES.len()];
-            // The starter of a running provider determines its transport.
+            // The program that starts the provider determines the transport.
             if place == Place::Running && transport != (true, false) {
                 place = Place::UserMirror;
             }

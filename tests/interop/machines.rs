@@ -55,17 +55,17 @@ output "label" {
 
 /// Each step of a machine's life has the same plan and the same state.
 pub fn lives() {
-    // Another case of the zone is no difference; a larger size makes the label unknown; a block of a set is removed.
+    // The zone in upper case is no change, a larger size makes the label unknown, and a block of a set is removed.
     let second = FIRST
         .replace("\"north\"", "\"NORTH\"")
         .replace("size             = 20", "size             = 30")
         .replace("  disk {\n    label = \"system\"\n  }\n", "");
-    // A smaller size replaces the object; the password is written again.
+    // A smaller size replaces the object, and the password is written again.
     let third = second
         .replace("size             = 30", "size             = 5")
         .replace("\"secret\"", "\"other secret\"")
         .replace("password_version = 1", "password_version = 2");
-    // The computed block stays as it was; the timeouts and the rest are removed.
+    // The computed block does not change; the timeouts and the rest are removed.
     let fourth = third
         .replace("  network {\n    public = true\n  }\n", "")
         .replace("  timeouts {\n    create = \"30s\"\n  }\n", "")
@@ -117,7 +117,7 @@ pub fn states_of_an_earlier_version() {
     }
     let [ours, _] = same_from_here("an upgraded state", &both);
     assert_eq!(ours["resource_changes"][0]["change"]["actions"], json!(["no-op"]));
-    // A state that cannot be upgraded is an error with the provider's reason, and stays as it was.
+    // If a state cannot be upgraded, the error contains the provider's reason, and the state does not change.
     for (index, w) in both.iter().enumerate() {
         let mut state = w.state();
         let instance = &mut state["resources"][0]["instances"][0];
@@ -153,7 +153,7 @@ pub fn imports() {
         let [ours, _] = same_from_here("an import", &both);
         assert!(ours["resource_changes"][0]["change"]["importing"].is_object(), "{ours}");
     }
-    // An object that does not exist.
+    // The object to import does not exist.
     let w = new();
     w.write(
         "main.tf",

@@ -1,4 +1,5 @@
-//! Monoform among others: providers written in Go on the official SDKs, Terraform itself, and the built-in plugins used by Terraform.
+//! Monoform together with other programs: providers written in Go on the official SDKs, Terraform itself, and the built-in plugins
+//! used by Terraform.
 //!
 //! [`actions`]: actions of a Go provider, compared with Terraform 1.16. [`stores`]: state stores of third parties. [`authors`]: a provider
 //! of an author who uses the SDK. [`bare`]: a pack alone in a read-only directory. [`catalog`]: identities, queries and generated
@@ -401,7 +402,7 @@ fn build(source: &str, name: &str) -> PathBuf {
         .arg(&out)
         .arg(".")
         .current_dir(source)
-        // As providers are released: without libraries of the system.
+        // Released providers are built without libraries of the system, too.
         .env("CGO_ENABLED", "0")
         .output();
     let built = support::ran(built.expect("go starts"));

@@ -69,7 +69,7 @@ pub fn the_same_lines_and_the_same_manifest() {
     assert_eq!(ours.stdout, theirs.stdout);
     assert_eq!(w.read(MANIFEST), their_manifest);
 
-    // Both accept the existing installation silently; both install it again with -update.
+    // Both programs accept the existing installation silently, and install it again with -update.
     assert_eq!(w.terraform(&["get", "-no-color"]).ok().stdout, "");
     assert_eq!(
         w.run(&["get", "-update", "-no-color"]).ok().stdout,

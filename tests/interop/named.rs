@@ -208,7 +208,7 @@ pub fn records_of_every_type_are_made_changed_and_deleted() {
     w.run(&["apply", "-auto-approve", "-var=last=3"]).ok();
     assert_eq!(answers(), expected("3"));
 
-    // Imported records are the same as those that were created here.
+    // Imported records equal those that were created here.
     for (kind, id) in [
         ("dns_a_record_set", "www.zone.test."),
         ("dns_aaaa_record_set", "zone.test."),

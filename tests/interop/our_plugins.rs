@@ -80,7 +80,7 @@ pub fn terraform_uses_them_and_we_go_on() {
     let note = w.terraform(&["output", "-raw", "note"]).ok().stdout;
     assert_eq!(note.len(), "a,b,c".len(), "{note}");
 
-    // The same state and lock file, with the built-in plugins themselves.
+    // The built-in plugins can use the same state and lock file.
     run(&w, &["plan", "-no-color", "-detailed-exitcode"])
         .ok()
         .shows(&["No changes."]);
@@ -127,7 +127,7 @@ pub fn by_the_name_of_a_link() {
     std::fs::create_dir(&dir).expect("a directory");
     let link = dir.join("terraform-provider-null_v3.2.1");
     symlink(monoform(), &link).expect("a link");
-    // Called by hand.
+    // The plugin is called by hand.
     let by_hand = w.run_program(&link, &[]);
     assert_eq!(by_hand.status, 1, "{}", by_hand.all());
     assert!(by_hand.stderr.contains("plugin"), "{}", by_hand.all());
@@ -140,7 +140,7 @@ pub fn by_the_name_of_a_link() {
         .ok()
         .shows(&["Resources: 1 added"]);
     nothing_to_do_for_terraform(&w);
-    // Monoform itself finds the same link as a provider under development, and uses it.
+    // Monoform accepts the same link as a provider under development.
     nothing_to_do(&w);
 }
 
@@ -185,7 +185,7 @@ pub fn the_table_and_the_links() {
         Path::new(null).parent().expect("a parent").ends_with(platform()),
         "{null}"
     );
-    // A second time is no error; a file that is not a link is not touched.
+    // Linking again is no error, and a file that is not a link is not changed.
     w.run(&["internal-plugin", "link", "mirror"]).ok();
     let path = w.dir().join(null);
     std::fs::remove_file(&path).expect("a link");

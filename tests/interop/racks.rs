@@ -1,6 +1,6 @@
 //! Features of version 2 of the plugin SDK beyond a plain resource: identities, write-only arguments, blocks of each kind,
 //! timeouts, plans that the provider customizes, differences that it suppresses, states of earlier versions, and the nulls and
-//! empty values that it mixes up. The same steps under Monoform and under Terraform give the same plans and states.
+//! empty values that it confuses. The same steps under Monoform and under Terraform give the same plans and states.
 
 use serde_json::{Value, json};
 
@@ -26,10 +26,10 @@ resource "terraform_data" "later" {
 const STEPS: &[&str] = &[
     "",
     "note = \"A note\"\nweight = 1.5\nopen = true\nsecret = \"s\"\nnames = [\"a\", \"b\"]\nnumbers = [3, 1]\nlabels = { a = \"b\" }",
-    // Only the case: suppressed. Other blanks: the same.
+    // A difference in case is suppressed, and one in blanks changes nothing.
     "note = \"A NOTE\"\nweight = 1.5\nopen = false\nsecret = \"t\"\nnames = []\nnumbers = []\nlabels = {}\npolicy = \"x   y\"",
     "note = \"\"\nweight = 0\nopen = null\nnames = [\"\"]\nlabels = { a = \"\" }\npolicy = \"x y\"",
-    // Blocks of each kind.
+    // One or more blocks of each kind are added.
     r#"
 height = 20
 peg {
@@ -64,7 +64,7 @@ timeouts {
   create = "5m"
 }
 "#,
-    // One block of a set changes, one of a list is removed, the single one changes; the height makes another revision.
+    // A block of a set changes, one of a list is removed, and the single one changes; the height makes a new revision.
     r#"
 height = 30
 peg {
@@ -131,7 +131,7 @@ fn life(both: &Both) {
     for (step, body) in STEPS.iter().enumerate() {
         both.apply(&rack(&body.replace("var.later", &step.to_string())));
     }
-    // A change outside of both programs.
+    // Another program changes the object.
     for w in [&both.ours, &both.theirs] {
         w.write(
             "racks/rack-anna.rack.json",
@@ -139,7 +139,7 @@ fn life(both: &Both) {
         );
     }
     both.apply(&rack("height = 4\nroom = \"other\""));
-    // A state of the schema's first version, as an old release of the provider wrote it.
+    // The state has the first version of the schema, as an old release of the provider wrote it.
     both.write("main.tf", &rack("height = 4\nroom = \"other\""));
     for w in [&both.ours, &both.theirs] {
         let mut state = w.state();

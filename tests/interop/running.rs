@@ -88,7 +88,7 @@ pub fn a_crash() {
 pub fn put_off() {
     raw("later").run(&["plan", "-no-color"]).fails_with(&[
         "with raw6_thing.a, on main.tf line 1",
-        // The Go module itself reports it, since the request allows no deferral.
+        // The Go module itself reports this, because the request does not allow a deferral.
         "Invalid Deferred Response",
         "RESOURCE_CONFIG_UNKNOWN",
     ]);
@@ -204,7 +204,7 @@ pub fn lock_files() {
         "{text}"
     );
 
-    // Each program continues with the other's files, with installed providers and without.
+    // Each program continues with the files of the other, with and without installed providers.
     for fresh in [false, true] {
         for w in [&ours, &theirs] {
             for ours in [true, false] {
@@ -220,7 +220,7 @@ pub fn lock_files() {
         }
     }
 
-    // Checksums for another platform and a comment stay if nothing has changed.
+    // If nothing changes, a comment and the checksums for another platform are kept.
     let other = [
         "providers",
         "lock",
@@ -241,7 +241,7 @@ pub fn lock_files() {
     assert_eq!(theirs.read(lock), commented);
     assert_eq!(ours.read(lock), commented);
 
-    // The first installation with a warm plugin cache records Terraform's checksums.
+    // A first installation from the plugin cache records the same checksums as Terraform.
     let cached = |w: Workspace| {
         std::fs::create_dir(w.home().join("cache")).expect("a directory");
         let cache = w.home().join("cache").display().to_string();

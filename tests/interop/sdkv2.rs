@@ -63,7 +63,7 @@ fn life(w: &Workspace) {
     assert_eq!(w.run(&["output", "-raw", "weight"]).ok().stdout, "3");
     nothing_to_do(w);
 
-    // Updated in place; a block of a set is removed, another stays.
+    // The object is updated in place; one block of a set is removed, and another one stays.
     w.write(
         "axe.tf",
         &axe("Axe", 4, "  part {\n    name   = \"wedge\"\n    serial = \"W1\"\n  }\n"),
@@ -81,7 +81,7 @@ fn life(w: &Workspace) {
     assert_eq!(w.run(&["output", "-raw", "weight"]).ok().stdout, "4");
     nothing_to_do(w);
 
-    // Replaced; the new object is created before the old one is destroyed.
+    // The object is replaced, and the new one is created before the old one is destroyed.
     let before = listing(w, "tools");
     let cbd = "  lifecycle {\n    create_before_destroy = true\n  }\n";
     w.write("axe.tf", &axe("Hatchet", 4, cbd));
@@ -97,7 +97,7 @@ fn life(w: &Workspace) {
     assert!(!before[0].exists());
     nothing_to_do(w);
 
-    // A change outside of the program is found.
+    // A change by another program is detected.
     let file = listing(w, "tools").remove(0);
     tamper(&file, |tool| tool["labels"] = json!({"owner": "you", "since": "now"}));
     plans(
@@ -112,7 +112,7 @@ fn life(w: &Workspace) {
     std::fs::remove_file(&file).expect("a file");
     plans(w, "Plan: 1 to add, 0 to change, 0 to destroy.", &[]);
 
-    // Imported by an apply.
+    // The object is imported by an apply.
     w.write(
         "tools/saw.tool.json",
         r#"{"name":"Saw","weight":2,"tags":["sharp"],"handle":[],"parts":[],"labels":{}}"#,
@@ -210,7 +210,7 @@ pub fn mistakes_in_blocks() {
             w.run(&[command, "-no-color"]).fails_with(texts);
         }
     }
-    // An error of the provider, at the line of the argument: the directory does not exist.
+    // The provider reports that the directory does not exist, at the line of the argument.
     w.write(
         "main.tf",
         &format!("{HEAD}\nresource \"shed_tool\" \"x\" {{\n  name = \"x\"\n}}\n"),

@@ -14,7 +14,7 @@ const LEAKED: &str = "leaked";
 /// Request with the wrong answer, addition to the configuration, and error.
 const FAULTS: [(&str, &str, &str); 8] = [
     ("plan", "", "Provider produced invalid plan"),
-    // The older type system excuses many things, and not this one.
+    // The older type system tolerates many errors, but not this one.
     ("legacy plan", "", "Provider produced invalid plan"),
     ("apply", "", "Provider produced invalid object"),
     ("legacy apply", "", "Provider produced invalid object"),

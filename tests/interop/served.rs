@@ -32,7 +32,7 @@ pub fn terraform_and_monoform_run_a_served_provider() {
         .ok()
         .shows(&["Installed example.com/test/shelf v1.0.0 (verified checksum)"]);
     theirs.terraform(&apply).ok().shows(&["1 added"]);
-    // Both programs have locked the same package.
+    // Both programs lock the same package.
     let hashes = |w: &Workspace| -> Vec<String> {
         let text = w.read(".terraform.lock.hcl");
         text.lines()

@@ -34,11 +34,11 @@ fn comparable(document: &Value) -> Value {
             value[name] = json!("");
         }
     }
-    // The changes have the complete information. Terraform lacks it here for replaced objects.
+    // Terraform lacks this information here for replaced objects, but the changes contain all of it.
     if let Some(planned) = value.get_mut("planned_values") {
         without(planned, "sensitive_values");
     }
-    // The order means nothing; Terraform's differs from run to run.
+    // The order has no meaning, and Terraform's differs from run to run.
     if let Some(relevant) = value.get_mut("relevant_attributes").and_then(Value::as_array_mut) {
         relevant.sort_by_key(ToString::to_string);
     }
@@ -137,7 +137,7 @@ pub fn compare_with(program: &str, new: impl Fn() -> Workspace, configurations: 
         if step == 0 {
             both(&["init", "-no-color"]);
             let [mut ours, mut theirs] = both(&["providers", "schema", "-json"]).map(|ran| ran.json());
-            // The provider that both have built in has its own descriptions in each.
+            // This provider is built into both programs, and has its own descriptions in each.
             for schemas in [&mut ours, &mut theirs] {
                 without(schemas, "terraform.io/builtin/terraform");
             }
@@ -322,9 +322,9 @@ pub fn tools() {
     let head = "provider \"shed\" {\n  directory = \"tools\"\n}\n";
     let first = format!(
         "{head}{}",
-        // A collection that is left out is null after the creation, and empty after a refresh. For an object that the
-        // configuration no longer has, Terraform shows the values from before the refresh, Monoform those after it. So no
-        // collection is left out here.
+        // A collection that is left out is null after the creation, but empty after a refresh. For an object that is no
+        // longer configured, Terraform shows the values from before the refresh, and Monoform those from after it. So
+        // no collection is left out here.
         r#"
 resource "shed_tool" "axe" {
   name   = "Axe"

@@ -43,7 +43,7 @@ fn answered(w: &Workspace, answer: &str) -> (bool, String) {
 
 pub fn the_first_use_is_approved() {
     let (w, server) = with_registry();
-    // Without a user to ask, the provider is not approved.
+    // No user can be asked, so the provider is not approved.
     let missing = "Missing lock for state store provider";
     w.run(&["init", "-no-color", "-input=false"]).fails_with(&[missing]);
     let stream = w.run(&["init", "-json"]);
@@ -69,7 +69,7 @@ pub fn the_first_use_is_approved() {
     );
     apply(&w, "1 added");
     nothing_to_do(&w);
-    // The lock file records the approval, and no later run asks.
+    // The lock file records the approval, so later runs do not ask again.
     std::fs::remove_dir_all(w.dir().join(".terraform")).expect("what is installed");
     w.run(&["init", "-no-color", "-input=false"]).ok();
     nothing_to_do(&w);
@@ -111,7 +111,7 @@ pub fn one_under_development() {
     );
     let w = with_cli_config(w, &text);
     lives_without_a_version(&w, "dev_override", "State store is from a developer override provider");
-    // An installed provider is another one than that under development.
+    // An installed provider is not the same as one under development.
     let w = workspace(STORE);
     w.run(&["init"]).ok();
     apply(&w, "1 added");
@@ -125,7 +125,7 @@ pub fn one_under_development() {
 /// The bytes of a state arrive unchanged, whatever the chunks of the transfer.
 pub fn states_of_several_chunks() {
     let w = workspace(STORE);
-    // Characters of two bytes, at even and odd places, so that a chunk ends inside one somewhere.
+    // Characters of two bytes at even and odd positions, so that a chunk ends inside of one.
     let text: String = (0..500_000).map(|i| format!("{i} äöüäöüäöüäöüäöü\n")).collect();
     assert!(text.len() > 17 << 20, "more than two pieces of 8 MiB");
     let log = w.home().join("log");
@@ -142,7 +142,7 @@ pub fn states_of_several_chunks() {
     w.write("pulled", &pulled.replacen("\"serial\": 2", "\"serial\": 9", 1));
     w.run(&["state", "push", "pulled"]).ok();
     assert_eq!(kept(&w, "states/one/default.state")["serial"], 9);
-    // One write of the state is one write of the store.
+    // Each write of the state is a single write of the store.
     let log = std::fs::read_to_string(&log).expect("a log");
     let large = |line: &&str| {
         line.strip_prefix("write default ")

@@ -78,7 +78,7 @@ pub fn the_life_of_a_state() {
         "Experimental state store",
         "lock file",
     ]);
-    // Byte for byte as Terraform records it.
+    // The record is equal byte for byte to Terraform's.
     assert_eq!(
         record(&w),
         json!({
@@ -145,11 +145,11 @@ pub fn writes_that_fail() {
         let mut failing = w.command(support::monoform());
         failing.args(["apply", "-no-color", "-auto-approve"]);
         failing.env("KEEP_FAULT", fault);
-        // The first state of a workspace is written before any operation.
+        // The first state of a workspace is written before any operation runs.
         let ran = support::ran(failing.output().expect("it starts"));
         ran.fails_with(&[text]);
         let _ = std::fs::remove_file(w.dir().join("states/one/default.lock"));
-        // The created object is known nevertheless: from the journal, or from the rescue file.
+        // The created object is not lost: the journal or the rescue file contains it.
         apply(&w, "Apply complete!");
         nothing_to_do(&w);
         let mut failing = w.command(support::monoform());
@@ -157,7 +157,7 @@ pub fn writes_that_fail() {
         failing.env("KEEP_FAULT", fault);
         let ran = support::ran(failing.output().expect("it starts"));
         ran.fails_with(&["Failed to save state", text, "errored.tfstate"]);
-        // A process that has died leaves its lock.
+        // The lock of a dead process is left over.
         let _ = std::fs::remove_file(w.dir().join("states/one/default.lock"));
         w.run(&["state", "push", "errored.tfstate"]).ok();
         nothing_to_do(&w);
@@ -176,7 +176,7 @@ pub fn states_move_in_every_direction() {
     apply(&w, "1 added");
     let init = |arguments: &[&str]| w.run(&[&["init", "-no-color", "-input=false"], arguments].concat());
     let lineage = kept(&w, "terraform.tfstate")["lineage"].clone();
-    // A migration from the default place asks only about the copy.
+    // A migration from the default location only asks about the copy.
     moved(&w, STORE);
     w.run(&["plan", "-no-color"])
         .fails_with(&["State store initialization required"]);
@@ -190,7 +190,7 @@ pub fn states_move_in_every_direction() {
         (local, "terraform.tfstate", "Unsetting the previously set state store"),
     ];
     for (place, kept_in, reason) in places {
-        // A file that an earlier step left there would be in the way.
+        // A file from an earlier step would be in the way.
         let _ = std::fs::remove_file(w.dir().join(kept_in));
         moved(&w, place);
         w.run(&["plan", "-no-color"])
@@ -239,7 +239,7 @@ pub fn versions_and_settings_that_change() {
     .ok();
     assert_eq!(record(&w)["state_store"]["provider"]["version"], "1.1.0");
     nothing_to_do(&w);
-    // A provider that is gone is an error, without other consequences.
+    // If the provider is missing, that is an error without other consequences.
     std::fs::remove_dir_all(w.home().join(".terraform.d/plugins")).expect("removed");
     let _ = std::fs::remove_dir_all(w.dir().join(".terraform/providers"));
     w.run(&["plan", "-no-color"]).fails_with(&["example.com/test/keep"]);
@@ -338,7 +338,7 @@ resource "notes_note" "list" {
     apply(&w, "1 added");
     nothing_to_do(&w);
     assert_eq!(kept(&w, "states/default.tfstate")["serial"], 2);
-    // A lock names the command that holds it, and can be waited for.
+    // The lock contains the command that holds it, and can be waited for.
     let lock = json!({"ID": "abc", "Operation": "OperationTypeApply", "Who": "somebody@there", "Version": "1.16.0",
         "Created": "2026-01-01T00:00:00Z", "Path": ""});
     w.write("states/default.lock", &lock.to_string());

@@ -139,7 +139,7 @@ pub fn each_goes_on_where_the_other_left_off() {
     nothing_to_do_for_terraform(&ours);
     equal("the state", &state_of_ours, &state_of_theirs);
 
-    // Both programs show the same for the state.
+    // Both programs show the state in the same way.
     for args in [
         &["output", "-json"][..],
         &["output", "-no-color"],
@@ -147,7 +147,7 @@ pub fn each_goes_on_where_the_other_left_off() {
         &["show", "-no-color"],
     ] {
         let (a, b) = (theirs.run(args).ok().stdout, theirs.terraform(args).ok().stdout);
-        // Terraform does not hide in `output` the part that is sensitive in `input`.
+        // Terraform shows the part in `output` that is sensitive in `input`.
         let b = b.replace("token  = \"s3cret\"", "token  = (sensitive value)");
         assert_eq!(a, b, "{args:?}");
     }
@@ -165,7 +165,7 @@ pub fn each_goes_on_where_the_other_left_off() {
     });
     equal("the state as shown", &a, &b);
 
-    // Each program changes objects of the other.
+    // Each program changes objects that the other has created.
     for w in [&ours, &theirs] {
         w.write(
             "main.tf",
@@ -175,7 +175,7 @@ pub fn each_goes_on_where_the_other_left_off() {
                 .replace("s3cret", "other"),
         );
     }
-    // The number of members follows that of the counted ones.
+    // The number of members depends on the number of counted ones.
     let summary = "Resources: 0 added, 2 changed, 3 destroyed.";
     ours.terraform(&["apply", "-no-color", "-auto-approve"])
         .ok()

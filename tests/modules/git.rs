@@ -117,7 +117,7 @@ fn a_commit_with_depth_and_arguments_that_are_there_twice() {
     let w = Workspace::new();
     let source = repository(&w);
     let repo = w.dir().join("../repo");
-    // A commit that is no branch's head, behind another one.
+    // The commit is not the head of any branch; another commit follows it.
     git(&repo, &["checkout", "--quiet", "next"]);
     let wanted = git(&repo, &["rev-parse", "HEAD"]);
     w.write("../repo/main.tf", &says("later"));

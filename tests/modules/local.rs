@@ -51,11 +51,11 @@ fn a_directory_by_absolute_path() {
             far.display()
         )
     );
-    // A change of the directory is seen at once.
+    // A change in the directory takes effect at once.
     w.write("../far/main.tf", &says("changed"));
     let plan = w.run(&["plan", "-no-color"]).ok();
     assert!(plan.stdout.contains("changed"), "{}", plan.all());
-    // The directory still exists after the module's call is removed.
+    // The user's directory is not removed together with the module's call.
     w.write("main.tf", &call(&format!("{}//sub", far.display()), ""));
     w.run(&["get", "-update"]).ok();
     assert!(far.join("main.tf").exists());
@@ -75,14 +75,14 @@ fn what_an_interrupted_run_left_is_no_module() {
     let w = Workspace::with(&[("../far/main.tf", &says("far"))]);
     let far = w.dir().parent().unwrap().canonicalize().unwrap().join("far");
     w.write("main.tf", &call(&far.to_string_lossy(), ""));
-    // The directory of an unfinished installation, and one of an aborted installation.
+    // One directory is from an unfinished installation, and one from an aborted one.
     w.write(".terraform/modules/m/half.tf", "output \"half\" {");
     w.write(".terraform/modules/.partial-x/package/main.tf", "");
     w.run(&["plan"]).fails_with(&["Module not installed"]);
     w.run(&["init"]).ok();
     assert!(!w.exists(".terraform/modules/m/half.tf") && !w.exists(".terraform/modules/.partial-x"));
     w.run(&["plan"]).ok();
-    // A manifest without its module.
+    // The manifest has an entry whose module is missing.
     std::fs::remove_file(w.dir().join(".terraform/modules/m")).unwrap();
     w.run(&["init"]).ok();
     w.run(&["plan"]).ok();
@@ -135,7 +135,7 @@ fn sources_depend_on_const_variables() {
         manifest.contains("\"Key\":\"a.b\"") && manifest.contains("/inner\""),
         "{manifest}"
     );
-    // Without the value the modules are unknown, and the installation stays as it is.
+    // Without the value the modules are unknown, and the installation does not change.
     for command in ["get", "init", "validate", "providers", "modules"] {
         w.run(&[command]).fails_with(&["No value for required variable"]);
     }
@@ -143,7 +143,7 @@ fn sources_depend_on_const_variables() {
     w.run(&["validate", &root]).ok();
     w.run(&["modules", &root]).ok();
     w.run(&["plan", &root, "-out=p"]).ok();
-    // The plan has the value.
+    // The value is in the plan.
     let plan = w.run(&["show", "-json", "p"]).ok().json();
     let source = plan["configuration"]["root_module"]["module_calls"]["a"]["source"].clone();
     assert!(source.as_str().is_some_and(|s| s.ends_with("/outer")), "{source}");

@@ -41,7 +41,7 @@ fn mirror_serves_all_remote_modules() {
     let left = std::fs::read_dir(w.dir().join("../mirror")).unwrap().count();
     assert_eq!(left, 1, "nothing is left beside the modules");
 
-    // The servers are gone.
+    // The servers have ended.
     drop((server, archive));
     w.run(&["init"]).fails_with(&["registry"]);
     let init = w.run(&["init", "-mirror=../mirror", "-no-color"]).ok();
@@ -58,7 +58,7 @@ fn mirror_serves_all_remote_modules() {
     let line = format!("\"m\"[{source}] 1.2.0 (~> 1.0)\n");
     assert!(shown.stdout.contains(&line), "{}", shown.all());
 
-    // The mirror of the environment, and a module that it does not have.
+    // The environment selects the mirror, and one module is not in it.
     let w = w.env("MONOFORM_MIRROR", "../mirror");
     std::fs::remove_dir_all(w.dir().join(".terraform")).unwrap();
     w.run(&["get"]).ok();

@@ -12,7 +12,7 @@ pub fn registry() -> Server {
         match request.path() {
             "/.well-known/terraform.json" => Reply::json(r#"{"modules.v1":"/v1/modules/"}"#),
             path if path.starts_with("/archive/") => {
-                // The archive is public, and its request must not have the token.
+                // The archive is public, so its request must not carry the token.
                 assert_eq!(request.header("authorization"), "");
                 let version = path.trim_start_matches("/archive/").trim_end_matches(".tar.gz");
                 Reply::ok(tgz(&[
@@ -96,7 +96,7 @@ fn from_the_first_plan_to_an_upgrade() {
     assert!(!again.stdout.contains("Downloading"), "{}", again.all());
     assert_eq!(server.requests(), [""; 0], "what is installed is not asked for");
 
-    // The installed version is kept as long as it meets the constraint.
+    // The installed version stays as long as it meets the constraint.
     w.write("main.tf", &call(&source, "version = \">= 1.0\""));
     w.run(&["get"]).ok();
     assert_eq!(server.requests(), [""; 0]);
@@ -109,7 +109,7 @@ fn from_the_first_plan_to_an_upgrade() {
     w.run(&["get"]).ok();
     assert!(w.read(".terraform/modules/modules.json").contains("\"1.0.0\""));
 
-    // A pre-release is selected by an exact constraint only.
+    // Only an exact constraint selects a pre-release.
     w.write("main.tf", &call(&source, "version = \"3.0.0-beta1\""));
     w.run(&["get"]).ok();
     assert!(w.read(".terraform/modules/modules.json").contains("\"3.0.0-beta1\""));
@@ -221,7 +221,7 @@ fn a_credentials_helper_is_found_without_a_home_in_the_environment() {
         eprintln!("skipped: it takes a mount namespace");
         return;
     }
-    // A user in a file system of this test, whose entry names the home directory.
+    // The test has its own user database, whose entry for the user names the home directory.
     let home = w.home();
     let helper = home.join(".terraform.d/plugins/terraform-credentials-box");
     std::fs::create_dir_all(helper.parent().expect("a directory")).expect("created");

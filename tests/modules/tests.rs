@@ -38,7 +38,7 @@ fn from_a_registry() {
     );
     w.run(&["test", "-no-color"]).ok().shows(&["run \"one\"... pass"]);
 
-    // An installed module is not requested again; modules that it calls are installed below it.
+    // Installed modules are not requested again, and modules that they call are installed below them.
     server.requests();
     w.run(&["init"]).ok();
     assert_eq!(server.requests(), [""; 0]);

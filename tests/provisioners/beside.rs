@@ -34,7 +34,7 @@ impl Side {
         let here = self.w.dir().display().to_string();
         let lines = (ran.stdout.lines())
             .filter(|line| line.starts_with("terraform_data."))
-            // A slow machine has these messages.
+            // Only a slow machine has these messages.
             .filter(|line| !line.contains(": Still "));
         let (mut written, told): (Vec<String>, Vec<String>) = lines
             .map(|line| line.replace(&here, "HERE"))
@@ -167,7 +167,8 @@ provisioner \"local-exec\" {{
         let sides = sides();
         for side in &sides {
             copies::source(&side.w);
-            // Terraform announces the length of such a link instead of its file's, and fails.
+            // For such a link, Terraform announces the length of the link instead of that of its file, and
+            // fails.
             std::fs::remove_file(side.w.dir().join("src/to_file")).expect("removed");
             copies::target(&side.w, "to");
             side.w.write("log", "");
@@ -177,7 +178,7 @@ provisioner \"local-exec\" {{
         for (name, main) in cases {
             let [ours, theirs] = sides.each_ref().map(|side| {
                 let ran = side.apply(&main(&side.w, &server.by_key(), &log(&side.w)));
-                // Text is wrapped depending on the length of the script's random name.
+                // The line breaks depend on the length of the script's random name.
                 let problem = words(&ran.stderr).contains("Process exited with status 7");
                 let tree = copies::tree(&side.w.dir().join("to"));
                 (
@@ -189,7 +190,7 @@ provisioner \"local-exec\" {{
             assert_eq!(ours.0, theirs.0, "{name}\n{}\n{}", ours.2, theirs.2);
             let ((told, mut written), (peer_told, peer_written)) = (ours.1, theirs.1);
             assert_eq!(told, peer_told, "{name}\n{}\n{}", ours.2, theirs.2);
-            // Terraform goes on before it has read all output of a script: lines can come late, or never.
+            // Terraform continues before it has read all output of a script, so lines can be late or missing.
             for line in peer_written {
                 let at = written.iter().position(|one| *one == line);
                 let at = at.unwrap_or_else(|| panic!("{name}: without {line:?}\n{}\n{}", ours.2, theirs.2));

@@ -1,4 +1,4 @@
-//! Files and directories on their way to another machine.
+//! Copies of files and directories to another machine.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};

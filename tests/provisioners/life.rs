@@ -48,7 +48,7 @@ pub fn scripts() {
         ],
         "{output}"
     );
-    // Emptied, and still executable by everybody.
+    // The scripts were emptied, and are still executable by everybody.
     assert_eq!(server.scripts(), vec![(String::new(), 0o777); 4]);
 
     for (arguments, texts) in [
@@ -75,7 +75,7 @@ pub fn scripts() {
         drop(std::fs::remove_file(w.dir().join("terraform.tfstate")));
         apply(&w).fails_with(texts);
     }
-    // A script that failed stays.
+    // A script that failed is not emptied.
     let failed = server.scripts().into_iter().filter(|(text, _)| !text.is_empty());
     assert_eq!(
         failed
@@ -98,7 +98,7 @@ pub fn order_failures_and_destruction() {
     let note = |text: &str, more: &str| {
         format!("provisioner \"remote-exec\" {{\n  inline = [\"echo {text} >> {log}\"]\n{more}\n}}\n")
     };
-    // The resource's connection is the base, and arguments of the provisioner's own override it.
+    // The resource's connection is the default, and the provisioner's own arguments override it.
     let wrong_port = server.by_key().replace(&format!("port = {}", server.port), "port = 1");
     let own = format!("connection {{\n  host = self.input.host\n  port = {}\n}}", server.port);
     let body = [
@@ -114,12 +114,12 @@ pub fn order_failures_and_destruction() {
     w.write("main.tf", &format!("{variable}{}", object(&body)));
     apply(&w).ok().shows(&["1 added"]);
     assert_eq!(w.read("log"), "one obj\nlocal obj\n");
-    // Another trigger replaces the object: the destroy-time provisioner of the old one runs before the creation of the new
-    // one.
+    // Another trigger replaces the object: the destroy-time provisioner of the old object runs before the new one is
+    // created.
     w.run(&["apply", "-no-color", "-auto-approve", "-var=trigger=2"]).ok();
     assert_eq!(w.read("log"), "one obj\nlocal obj\ngone obj\none obj\nlocal obj\n");
 
-    // The resource is gone; its destroy-time provisioners are in the `removed` block.
+    // The resource was removed, and its destroy-time provisioners are in the `removed` block.
     std::fs::write(w.dir().join("log"), "").expect("written");
     let removed = |script: &str| {
         format!(
@@ -138,8 +138,8 @@ pub fn order_failures_and_destruction() {
     apply(&w).ok().shows(&["1 destroyed"]);
     assert_eq!(w.read("log"), "removed obj\n");
 
-    // A failure taints the object, and later provisioners do not run; the next apply replaces it, without destroy-time
-    // provisioners of the tainted one.
+    // A failure taints the object and skips later provisioners. The next apply replaces the object, without the
+    // destroy-time provisioners of the tainted one.
     std::fs::write(w.dir().join("log"), "").expect("written");
     let failing = |status: &str| {
         object(&format!(
@@ -155,7 +155,7 @@ pub fn order_failures_and_destruction() {
     w.write("main.tf", &failing("0"));
     apply(&w).ok().shows(&["1 added, 0 changed, 1 destroyed"]);
     assert_eq!(w.read("log"), "after\n");
-    // Updates run no provisioner.
+    // An update runs no provisioner.
     w.write(
         "main.tf",
         &failing("0").replacen("terraform_data\" \"a\" {", "terraform_data\" \"a\" {\n  input = 1\n", 1),
@@ -190,7 +190,7 @@ pub fn secrets_are_not_shown() {
             shown.all()
         );
     }
-    // In the connection, sensitive values hide no output.
+    // Sensitive values in the connection do not hide the output.
     let user = format!("user = \"{}\"", crate::sshd::user());
     let connection = server
         .by_key()
@@ -222,7 +222,8 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 pub fn interruption_ends_the_command() {
     let server = Sshd::usual();
-    // A script that ends on a signal, and one that ignores it: the first shell waits for its child, and both are hung up.
+    // One script ends on a signal, and another one ignores it: the first shell waits for its child, and both are hung
+    // up.
     for script in [
         "echo $$ > PID; exec sleep 300",
         "trap '' INT TERM; echo $$ > PID; while true; do sleep 0.2; done",
@@ -270,7 +271,7 @@ pub fn interruption_ends_the_command() {
     }
 }
 
-/// Returns the processes that a process left behind.
+/// Returns the status of each child of a process.
 fn children(parent: u32) -> Vec<String> {
     let entries = std::path::Path::new("/proc").read_dir().expect("processes").flatten();
     let statuses = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
@@ -340,7 +341,7 @@ fn peak_of_children(parent: u32) -> std::thread::JoinHandle<(usize, u64)> {
     })
 }
 
-/// Returns true if a process was started by another one, or by a descendant of it.
+/// Returns true if a process is a descendant of `ancestor`.
 fn below(pid: &str, ancestor: u32) -> bool {
     let mut pid = pid.to_owned();
     for _ in 0..10 {

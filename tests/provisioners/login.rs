@@ -35,7 +35,7 @@ pub fn passwords() {
         ]);
         assert!(server.log().contains(way), "{}", server.log());
     }
-    // A key and then a password, both required.
+    // A key and a password are both required.
     let server = Sshd::start("PasswordAuthentication yes\nAuthenticationMethods publickey,password");
     let both = format!("{password}\nprivate_key = file(\"{}\")", user_key().display());
     apply(&saying(&server.connection(&both))).ok().shows(&[SAID]);
@@ -54,7 +54,7 @@ pub fn wrong_password_is_reported() {
     );
     apply(&w).fails_with(&["remote-exec provisioner error", &told]);
     assert!(began.elapsed() < Duration::from_secs(15));
-    // At once, and after one, three and seven seconds, of which the last is too late.
+    // Attempts are made at once, and after one, three and seven seconds; the last is too late.
     let tries = server.log().matches("Failed password").count();
     assert!((2..=3).contains(&tries), "{tries} tries");
     assert_eq!(w.state()["resources"][0]["instances"][0]["status"], "tainted");
@@ -227,7 +227,7 @@ pub fn agents() {
         let both = "provisioner \"remote-exec\" {\n  inline = [\"ssh-add -l | wc -l\"]\n}\n";
         Workspace::with(&[("main.tf", &object(&format!("{connection}{both}")))]).env("SSH_AUTH_SOCK", socket.clone())
     };
-    // By its file, its comment, the end of its comment; the agent is forwarded, too.
+    // The key is selected by its file, its comment, or the end of its comment. The agent is forwarded, too.
     let by_file = format!("agent_identity = \"{}\"", keys[4].display());
     for identity in [
         by_file.as_str(),
@@ -238,9 +238,9 @@ pub fn agents() {
             .ok()
             .shows(&["SSH Agent: true", "terraform_data.a (remote-exec): 5"]);
     }
-    // Too many other keys come first.
+    // Too many other keys are tried first.
     apply(&in_agent("")).fails_with(&["timeout - last error"]);
-    // An agent that is not to be used is not asked; a missing agent that is to be used is an error.
+    // If the agent is switched off, it is not used; if it is required and missing, that is an error.
     let w = saying(&server.connection("").replace("30s", "1s")).env("SSH_AUTH_SOCK", socket.clone());
     apply(&w).fails_with(&["attempted methods [none]"]);
     apply(&saying(&server.connection("").replace("agent = false", "agent = true")))
@@ -259,7 +259,7 @@ fn checking(server: &Sshd, file: &Path) -> String {
 pub fn host_keys() {
     let server = Sshd::usual();
     for own in sshd::host_keys() {
-        // The server prefers one type; the connection requests that of the key.
+        // The server prefers one type of key, but the connection requests the type of `host_key`.
         let w = saying(&checking(&server, &public(own)));
         apply(&w).ok().shows(&[SAID, "Checking Host Key: true"]);
     }
@@ -271,7 +271,7 @@ pub fn host_keys() {
         let connection = checking(&server, &public(&stranger)).replace("30s", "2s");
         apply(&saying(&connection)).fails_with(&["ssh: handshake failed: knownhosts: key mismatch"]);
     }
-    // A type that the server has no key of.
+    // The server has no key of this type.
     let only = Sshd::start(&format!(
         "HostKeyAlgorithms ssh-ed25519\nHostKey {}",
         sshd::host_keys()[0].display()
@@ -304,7 +304,7 @@ pub fn host_certificates() {
             None => drop(apply(&w).ok().shows(&[SAID])),
             Some(problem) => drop(apply(&w).fails_with(&[problem])),
         }
-        // The server shows the certificate first, which proves its key, too.
+        // The server sends the certificate first, which also proves its key.
         let w = saying(&checking(&server, &public(&own)));
         apply(&w).ok().shows(&[SAID]);
         let stranger = key("another_authority", &["-t", "ed25519"]);

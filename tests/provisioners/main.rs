@@ -170,7 +170,7 @@ fn main() -> ExitCode {
             }
         })
         .collect();
-    // Run by hand: cargo test --test provisioners -- --ignored gigabyte
+    // Run it by hand: cargo test --test provisioners -- --ignored gigabyte
     let by_hand = |(name, test): &(&str, fn())| trial(name, *test).with_kind("large").with_ignored_flag(true);
     trials.extend(large.iter().map(by_hand));
     support::run_trials(trials)

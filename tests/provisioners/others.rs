@@ -43,7 +43,7 @@ pub fn a_provisioner_in_rust() {
     ]);
     assert!(!ran.stdout.contains("Connecting to remote host"), "{}", ran.all());
     tells_of_the_override(&ran, &path);
-    // `script` is an argument of the built-in provisioner only.
+    // Only the built-in provisioner has the argument `script`.
     w.write(
         "main.tf",
         &object(&format!(
@@ -74,7 +74,7 @@ pub fn a_provisioner_in_go() {
     };
     w.write("main.tf", &main("hello"));
     let ran = apply(&w).ok().shows(&[
-        // Plugins get the connection as a map of strings.
+        // Plugins receive the connection as a map of strings.
         "terraform_data.a (remote-exec): connection agent=false host=h port=2222",
         "terraform_data.a (remote-exec): GO HELLO",
     ]);

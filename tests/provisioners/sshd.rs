@@ -117,8 +117,7 @@ impl Sshd {
             .map(|key| format!("HostKey {}\n", key.display()))
             .collect();
         // The first value of an option counts. The environment keeps a shell from running the user's own startup file, whose
-        // output a test might take for that of its commands: Bash runs the file for sshd only if SHLVL says that no shell is
-        // around it.
+        // output a test might mistake for that of its commands: Bash runs that file for sshd only if SHLVL is not set.
         let config = format!(
             "{lines}\nPort {port}\nListenAddress 127.0.0.1\nListenAddress ::1\n{host_keys}PidFile none\nPermitRootLogin yes\n\
              AuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\

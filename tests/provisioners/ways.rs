@@ -35,14 +35,14 @@ pub fn a_server_that_comes_late() {
         std::env::temp_dir().display()
     ));
     let mut run = Running::monoform(&w, &["apply", "-no-color", "-auto-approve"]);
-    // The second attempt has the same message.
+    // The second attempt fails with the same message.
     until("two attempts", || {
         run.output().matches("Connecting to remote host").count() >= 2
     });
     let _late = Sshd::start_at(reserved, "");
     run.sees(SAID);
     run.ends().ok();
-    // A server that never comes.
+    // The server never starts.
     let closed = ClosedPort::new();
     let w = saying(&format!(
         "connection {{\nhost = \"127.0.0.1\"\nport = {}\nagent = false\ntimeout = \"1500ms\"\n}}\n",
@@ -72,11 +72,11 @@ pub fn paths_of_scripts() {
         apply(&w).ok().shows(&[SAID]);
         assert!(!w.exists("owned") && !base.path().join("owned").exists(), "{path}");
     }
-    // The scripts are at the paths of the arguments, emptied as by Terraform.
+    // The scripts are at the paths from the arguments, and were emptied, as by Terraform.
     let left: Vec<_> = apart.read_dir().expect("a directory").flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(left[0].metadata().expect("it is there").len(), 0);
-    // The server's own idea of the home directory, since it does not have the environment of this test.
+    // The home directory is the server's own, because the server does not have the environment of this test.
     let echo = format!("echo ~{}", crate::sshd::user());
     let home = std::process::Command::new("sh").args(["-c", &echo]).output();
     let home = String::from_utf8_lossy(&home.expect("sh runs").stdout)
@@ -125,7 +125,7 @@ pub fn bastions() {
     assert!(bastion.log().contains("Accepted publickey"), "{}", bastion.log());
     let w = through(&stranger);
     apply(&w).fails_with(&["Error connecting to bastion: SSH authentication failed", "key mismatch"]);
-    // The bastion does not reach the target.
+    // The bastion cannot reach the target.
     let closed = ClosedPort::new();
     let more = format!(
         "bastion_host = \"127.0.0.1\"\nbastion_port = {}\nbastion_private_key = file(\"{}\")",
@@ -141,7 +141,7 @@ pub fn bastions() {
     apply(&saying(&connection)).fails_with(&["the bastion could not connect to 127.0.0.1:"]);
 }
 
-/// Forwards bytes in both directions, until one side ends or so many have gone upwards.
+/// Forwards bytes in both directions, until one side ends, or this number of bytes was sent to the server.
 fn pass(client: TcpStream, server: TcpStream, limit: u64) {
     let passed = Arc::new(AtomicU64::new(0));
     let one = |mut from: TcpStream, mut to: TcpStream, counted: Option<Arc<AtomicU64>>| {
@@ -193,7 +193,7 @@ fn serve(mut client: TcpStream, credentials: Option<(&str, &str)>, asked: &Asked
     use base64::Engine as _;
     let mut first = [0];
     client.read_exact(&mut first).ok()?;
-    // A proxy without TLS closes the connection on a TLS handshake, or answers that this is no HTTP.
+    // On a TLS handshake, a proxy without TLS closes the connection, or answers that this is no HTTP.
     if first[0] == 0x16 {
         client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").ok()?;
         return None;
@@ -298,7 +298,7 @@ pub fn proxies() {
     );
     assert!(asked.contains(&format!("socks 127.0.0.1:{}", server.port)), "{asked}");
     assert!(!asked_closed.lock().expect("a list").is_empty());
-    // The bastion is reached through the proxy, and the target from the bastion.
+    // The proxy leads to the bastion, and the bastion to the target.
     let bastion = Sshd::usual();
     let more = format!("bastion_host = \"127.0.0.1\"\nbastion_port = {}", bastion.port);
     apply(&with("socks5", open, &more)).ok().shows(&[SAID]);
@@ -325,7 +325,8 @@ fn tls_before(port: u16) -> (u16, String) {
             std::thread::spawn(move || {
                 let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the server");
                 let connection = rustls::ServerConnection::new(config).expect("a connection");
-                // One thread serves both directions, since a TLS connection cannot be split: neither may block for long.
+                // A TLS connection cannot be split, so one thread serves both directions, and neither may block for
+                // long.
                 for socket in [&client, &server] {
                     socket
                         .set_read_timeout(Some(Duration::from_millis(5)))
@@ -364,7 +365,7 @@ pub fn a_proxy_within_tls() {
     apply(&w.env("SSL_CERT_FILE", trusted)).ok().shows(&[SAID]);
     let before = asked.lock().expect("a list").len();
     assert!(before > 0);
-    // A proxy with an untrusted certificate gets no request.
+    // If the proxy's certificate is not trusted, no request is sent to it.
     let w = saying(&by_key(&server, &more).replace("30s", "2s"));
     apply(&w).fails_with(&["Error connecting to proxy 127.0.0.1:", "certificate"]);
     assert_eq!(asked.lock().expect("a list").len(), before);

@@ -14,7 +14,7 @@ use support::Workspace;
 fn the_whole_story() {
     let w = Workspace::copy_of("tests/quickstart/config");
 
-    // Nothing has to be installed, so nothing has to be initialised.
+    // Nothing has to be installed, so `init` is not needed.
     let plan = w.run(&["plan", "-no-color", "-out=first.plan"]).ok();
     assert!(
         plan.stdout.contains("Plan: 11 to add, 0 to change, 0 to destroy."),
@@ -55,14 +55,14 @@ fn the_whole_story() {
     let inventory: serde_json::Value = serde_json::from_str(&w.read("out/inventory.json")).expect("JSON");
     assert_eq!(inventory["services"]["worker"], format!("{fleet}-worker:9090"));
 
-    // Secrets are hidden until they are requested by name.
+    // Secrets are hidden until a command requests them by name.
     let outputs = w.run(&["output", "-no-color"]).ok();
     assert!(outputs.stdout.contains("tokens = <sensitive>"), "{}", outputs.all());
     let tokens = w.run(&["output", "-json", "tokens"]).ok().json();
     assert_eq!(tokens["api"].as_str().map(str::len), Some(24));
     assert!(!plan.stdout.contains(tokens["api"].as_str().expect("a token")));
 
-    // A second plan has no changes.
+    // A second plan contains no changes.
     let again = w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     assert!(
         again

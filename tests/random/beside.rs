@@ -8,8 +8,8 @@ use support::scenario::parse::{Scenario, Step};
 use support::scenario::play::Player;
 use support::{Workspace, monoform};
 
-/// Known differences: problems are worded by each program and have its name, and Terraform warns of targeting even if it refuses
-/// to.
+/// Known differences: problems have each program's wording and name, and Terraform warns of targeting even if it refuses the
+/// plan.
 const KNOWN: [&str; 3] = ["plan.problems", "apply.problems", "done.problems"];
 
 /// Differences that come from a fault of 1.16.0-rc2: in an apply, it also marks a resource as `create_before_destroy` if one of
@@ -59,7 +59,7 @@ pub fn the_same_as_terraform() {
                 .chain(of_flags())
         };
         found.retain(|difference| !known().any(|place| compare::is_at(difference, place)));
-        // The recording program may be a release candidate.
+        // The recordings may be from a release candidate.
         found.retain(|difference| !difference.leaves_old_dependencies() && difference.name() != "terraform_version");
         if !found.is_empty() {
             failed.push(seed);
@@ -74,10 +74,10 @@ pub fn the_same_as_terraform() {
     }
 }
 
-/// Returns true if Terraform got stuck where Monoform goes on: in a cycle of its own graph, which orders some destructions both
-/// ways, while Monoform's orders objects and not blocks, and has none; before the plan of a refresh that it made itself, which it
-/// does not carry out as there is nothing in it; before a trigger without an instance; or if its own provider contradicts its
-/// plan. Or it has left a deposed object without a failure: see [`FLAGS`]. Later steps cannot be compared.
+/// Returns true if Terraform failed where Monoform continues. Its graph may have a cycle, because it orders some destructions in
+/// both directions, while Monoform's graph orders objects instead of blocks. It may refuse to apply its own plan of a refresh,
+/// because that plan is empty. It may fail at a trigger without an instance, or because its own provider contradicts its plan. Or
+/// it has left a deposed object without a failure: see [`FLAGS`]. Later steps cannot be compared.
 fn is_stuck(step: &Value) -> bool {
     let resources = step["apply"]["state"]["resources"].as_array();
     let mut instances = resources

@@ -77,7 +77,7 @@ fn write(w: &Workspace, model: &Model) {
 
 /// Returns the addresses of all managed instances in the state, with the IDs of their objects.
 fn stored(w: &Workspace) -> Vec<(String, String)> {
-    // `state pull` also finds the new content beside a file that was being written.
+    // After an interrupted write, `state pull` finds the new content beside the state file.
     let pulled = w.run(&["state", "pull"]).ok();
     if pulled.stdout.trim().is_empty() {
         return Vec::new();
@@ -133,8 +133,8 @@ fn plans_are_saved_and_carried_out_and_settle() {
     }
 }
 
-/// Whenever the apply is killed, the state can be read, with the results in the journal: every object is one of before or one of
-/// the configuration. The lock is no obstacle, and the next run completes the apply.
+/// Whenever the apply is killed, the state can be read, together with the results in the journal: every object is either from
+/// before or from the configuration. The lock does not block the next run, which completes the apply.
 fn killed_at_any_time_it_leaves_a_state_that_can_be_used() {
     for seed in seeds(6) {
         let mut r = Random::new(seed ^ 0x6b11);

@@ -1,7 +1,8 @@
 //! Recorded scenarios of Terraform, played step by step with the real executable.
 //!
-//! `cases/` has the scenarios, `recorded/` Terraform's results (`scripts/record-scenarios` records them), `expected.txt`
-//! the known differences and their reasons. A listed difference that is gone fails the test, so that the list shrinks.
+//! `cases/` has the scenarios, `recorded/` Terraform's results (`scripts/record-scenarios` records them),
+//! `expected.txt` the known differences and their reasons. A listed difference that no longer occurs fails the test, so
+//! that the list shrinks.
 
 #![allow(
     clippy::expect_used,

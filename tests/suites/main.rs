@@ -167,7 +167,7 @@ fn compared(status: i32, text: &str) -> Value {
             _ => {}
         }
     }
-    // Problems of one run come in any order.
+    // The problems of a run come in any order.
     diagnostics.sort();
     json!({"status": status, "summary": summary, "runs": runs, "diagnostics": diagnostics})
 }
@@ -207,7 +207,7 @@ fn record(cases: &[Case], only: Option<&str>) {
     let chosen = |c: &&Case| only.is_none_or(|only| c.name.split('/').next() == Some(only));
     for case in cases.iter().filter(chosen) {
         let w = workspace(case).env("TF_CLI_CONFIG_FILE", settings.to_string_lossy());
-        // A failure shows in the command that follows.
+        // If this fails, the next command reports it.
         w.run_program("terraform-1.16", &["init", "-backend=false", "-input=false"]);
         let mut answer = said(&w, "terraform-1.16", case);
         if case.differs.is_some() {
@@ -215,7 +215,7 @@ fn record(cases: &[Case], only: Option<&str>) {
         }
         recorded.insert(case.name.clone(), answer);
     }
-    // One line for each case.
+    // Each case is one line.
     let lines: Vec<String> = recorded
         .iter()
         .map(|(name, answer)| format!("  {}: {answer}", json!(name)))

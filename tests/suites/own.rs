@@ -152,7 +152,7 @@ fn coverage_of_modules() {
         "{}",
         ran.all()
     );
-    // A run of the module itself counts as well.
+    // A run in the module itself counts, too.
     w.write(
         "m.tftest.hcl",
         "run \"r\" {\n  module {\n    source = \"./m\"\n  }\n}\n",
@@ -235,7 +235,7 @@ fn watch() {
     });
     let first = until(&lines, "Waiting for changes");
     assert!(first.contains("Success! 2 passed, 0 failed."), "{first}");
-    // Files that a run writes are no change: only the module's are.
+    // Files that a run writes are no change, but files of the module are.
     w.write("m/main.tf", "output \"x\" {\n  value = 22\n}\n");
     assert_eq!(until(&lines, "Changed: m/main.tf"), "\n");
     let second = until(&lines, "Waiting for changes");
@@ -248,7 +248,7 @@ fn watch() {
         third.contains("run \"renamed\"... pass") && !third.contains("b.tftest.hcl"),
         "{third}"
     );
-    // A configuration with errors is reported, and watched.
+    // A configuration with errors is reported, and still watched.
     w.write("main.tf", "resource {\n");
     until(&lines, "Changed: main.tf");
     until(&lines, "Waiting for changes");
@@ -449,7 +449,7 @@ fn opened() {
 }
 
 fn mocked_ephemeral() {
-    // The number of instances does not matter, as in Terraform.
+    // As in Terraform, the number of instances does not matter.
     let suite = "mock_provider \"random\" {}\nrun \"none\" {\n  variables {\n    number = 0\n  }\n}\nrun \"next\" {}\n";
     let w = Workspace::with(&[("main.tf", EPHEMERAL), ("main.tftest.hcl", suite)]);
     let ran = w.run(&["test", "-no-color"]);

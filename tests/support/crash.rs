@@ -52,7 +52,7 @@ pub struct Random(pub u64);
 impl Random {
     /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
-        // The high bits: the low ones of such a generator repeat after a short while.
+        // The high bits are used, because the low bits of such a generator repeat soon.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % limit
     }
@@ -152,7 +152,7 @@ fn existing(w: &Workspace) -> BTreeMap<String, String> {
         return BTreeMap::new();
     };
     let read = |entry: std::fs::DirEntry| {
-        // A destroy that is still running may remove the file between the listing and the read.
+        // A running destroy may remove the file after it was listed.
         let text = std::fs::read_to_string(entry.path()).ok()?;
         Some((entry.file_name().to_string_lossy().into_owned(), text))
     };
@@ -195,8 +195,7 @@ fn named(text: &str, marks: &[&str]) -> BTreeSet<String> {
 
 /// Returns the IDs of the workspace's processes except `core`, whoever started them.
 fn plugins(w: &Workspace, core: u32) -> Vec<u32> {
-    // Plugins of a killed program have no parent to be found by, so they are recognized by the home directory in their
-    // environment.
+    // The parent of these plugins was killed, so they are recognized by the home directory in their environment.
     let mark = format!("HOME={}", w.home().display()).into_bytes();
     let entries = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
     let serves = |entry: std::fs::DirEntry| {
@@ -273,7 +272,8 @@ impl CrashTest<'_> {
 
     fn start(&self, version: u64, objects: usize) -> Child {
         let [objects, version] = self.variables(objects, version);
-        // Written to a file: the plan does not fit into a pipe, and nobody reads while the program runs.
+        // The output is written to a file, because the plan does not fit into a pipe, which nobody reads while
+        // the program runs.
         let output = || {
             let log = self.workspace.dir().join("log");
             let file = std::fs::OpenOptions::new().append(true).create(true).open(log);
@@ -295,7 +295,8 @@ impl CrashTest<'_> {
         let w = self.workspace;
         let before = existing(w);
         let mut apply = self.start(version, objects);
-        // Most of an apply's time passes before the first change, when a kill would test nothing.
+        // Waits for the first change, because most of an apply's time passes before it, when a kill would test
+        // nothing.
         while existing(w) == before && apply.try_wait().expect("a status").is_none() {
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -307,8 +308,8 @@ impl CrashTest<'_> {
             kill(&plugins(w, apply.id()));
         }
         let status = wait(&mut apply);
-        // Plugins end by themselves once the program is gone, but the operation that they have begun still completes: only
-        // afterwards does the directory keep still.
+        // Plugins end by themselves after the program, but first complete the operation that they have begun. Only then
+        // does the directory stay unchanged.
         let began = Instant::now();
         while !plugins(w, 0).is_empty() {
             assert!(began.elapsed() < PATIENCE, "plugins are left behind");
@@ -384,7 +385,7 @@ impl CrashTest<'_> {
                 outcome.named,
                 outcome.text
             );
-            // The report comes once: the first command after the crash has taken it.
+            // The report appears once, and the first command after the crash has shown it.
             let [objects, version] = self.variables(objects, version);
             let again = self.unlocked(&["plan", "-no-color", "-refresh=false", &objects, &version]);
             assert!(named(&again.all(), &IN_FLIGHT).is_empty(), "{}", again.all());

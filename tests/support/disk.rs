@@ -38,7 +38,7 @@ pub fn traceable(test: &str) -> bool {
     if crate::needs("strace", test).is_none() {
         return false;
     }
-    // Containers may have the program and forbid its system call.
+    // A container may contain the program but forbid its system call.
     let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
     let can = traced.is_ok_and(|traced| traced.status.success());
     if !can {
@@ -160,7 +160,7 @@ impl Recording<'_> {
         let Some((head, result)) = call.rsplit_once(" = ") else {
             return;
         };
-        // A call that failed has changed nothing.
+        // A failed call has changed nothing.
         if result.starts_with('-') {
             return;
         }
@@ -234,7 +234,7 @@ impl Recording<'_> {
                 .into_iter()
                 .partition::<BTreeMap<_, _>, _>(|((name, _), _)| *name == from);
             self.places = others;
-            // Open descriptors follow the file to its new name.
+            // Open descriptors stay valid when the file is renamed.
             let moved = moved
                 .into_iter()
                 .map(|((_, descriptor), place)| ((to.clone(), descriptor), place));
@@ -336,7 +336,7 @@ impl Disk {
                 }
             }
             Op::SyncDirectory(directory) => {
-                // A synced directory makes its own names certain, in every state that the others may still be in.
+                // Syncing a directory makes its own names durable, whatever happens to other directories.
                 let now = &self.names;
                 for names in self.changes.iter_mut().chain([&mut self.certain]) {
                     names.retain(|name, _| parent(name) != directory);
@@ -389,7 +389,8 @@ pub fn on_the_disk<'o>(ops: impl IntoIterator<Item = &'o Op>, kept: Kept) -> BTr
     let found = match kept {
         Kept::All | Kept::Names => names,
         Kept::Contents | Kept::Nothing => certain,
-        // A journal keeps the order of changes to names, but may end after any of them.
+        // A file system with a journal keeps the order of changes to names, but may lose all changes after any
+        // of them.
         Kept::Some(_) => match below(changes.len() + 1) {
             0 => certain,
             n => changes[n - 1].clone(),
@@ -397,7 +398,7 @@ pub fn on_the_disk<'o>(ops: impl IntoIterator<Item = &'o Op>, kept: Kept) -> BTr
     };
     let mut contents = BTreeMap::new();
     for (name, file) in &found {
-        // A file is lost with a directory whose own name did not survive.
+        // If the name of a directory is lost, its files are lost, too.
         let lost = |directory: &str| created.contains(directory) && !found.contains_key(directory);
         let file = &files[*file];
         if file.is_directory
@@ -419,7 +420,7 @@ fn found_in(file: &File, kept: Kept, below: &mut impl FnMut(usize) -> usize) -> 
             Kept::Names | Kept::Nothing => {}
             Kept::Some(_) => match (below(3), op) {
                 (0, _) => {}
-                // The file has grown, but the end of the new data has not reached the disk and reads as zeros.
+                // The file has its new length, but the end of the data was not written and reads as zeros.
                 (1, Op::Write(name, place, data)) => {
                     let mut torn = data.clone();
                     let cut = below(torn.len() + 1);

@@ -154,7 +154,7 @@ fn list(kept: &Kept, kind: &str, namespace: &str, request: &Request) -> Reply {
         .map(|(_, o)| o)
         .filter(fits)
         .collect();
-    // A server may send smaller pages than requested, so clients must always follow `continue`.
+    // A server may return smaller pages than requested, so clients must always follow `continue`.
     let from: usize = request
         .query("continue")
         .map_or(0, |text| text.parse().expect("a number"));
@@ -258,7 +258,7 @@ fn update(kept: &mut Kept, kind: &str, name: &str, request: &Request) -> Reply {
         &object["metadata"]["resourceVersion"],
         &before["metadata"]["resourceVersion"],
     );
-    // Without a version the update is unconditional, as the interface says.
+    // By the API's definition, an update without a version is unconditional.
     if wanted.is_string() && wanted != there {
         let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": the object has been modified");
         return refusal(409, "Conflict", &message);

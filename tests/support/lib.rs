@@ -2,12 +2,12 @@
 //!
 //! - [`Workspace`]: a fresh working directory in which the real executable is run, and [`Ran`], the result.
 //! - [`server`]: an HTTP server that answers by a closure; [`registry`]: provider registries and mirrors on it.
-//! - [`crash`]: applies that are killed at random moments.
+//! - [`crash`]: applies that are killed at random times.
 //! - [`disk`]: disk contents after a power cut.
 //! - [`oci`]: artifacts of OCI registries on that server.
 //! - [`ports`]: ports that refuse, and reserved ports for servers that take a number.
 //! - [`kubernetes`]: the secrets and leases of a cluster on that server.
-//! - [`running`]: a program that runs while the test goes on.
+//! - [`running`]: a program that runs during a test.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
 //! - [`example`]: an example of a crate, built. [`our_plugins`]: the built-in plugins, for Terraform.
@@ -171,8 +171,8 @@ pub fn lean() -> &'static Path {
 
 /// Builds an example of a crate of the workspace and returns its path.
 pub fn example(name: &str) -> PathBuf {
-    // The whole workspace is selected, as for the tests: a smaller selection unifies other features, for which many crates would be
-    // built a second time.
+    // The whole workspace is selected, as for the tests: a smaller selection would unify other features, and build many crates a
+    // second time.
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--workspace", "--example", name])
         .arg("--message-format=json-render-diagnostics")
@@ -283,7 +283,8 @@ impl Workspace {
         self.dir().join(name).exists()
     }
 
-    /// Returns a command that runs a program here, with an environment that has only the search path of this one.
+    /// Returns a command that runs a program in the working directory. Only the search path is taken over from
+    /// this process's environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         isolated(&mut command, &self.home());
@@ -301,8 +302,8 @@ impl Workspace {
     pub fn run_program(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Ran {
         let mut command = self.command(program);
         command.args(args);
-        // Another thread of the test that is just starting a program holds, between fork and exec, everything that was open when it
-        // forked: also an executable that this thread has just written, which cannot be run until then.
+        // Another thread that is starting a program has a forked child, which holds all open files until it executes that program.
+        // Until then, an executable that this thread has just written cannot be run.
         for _ in 0..500 {
             match command.output() {
                 Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
@@ -351,7 +352,7 @@ pub fn ran(output: Output) -> Ran {
     }
 }
 
-/// Copies a directory without the leftovers of runs by hand.
+/// Copies a directory without the leftovers of manual runs.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a directory");
     let leftover = |name: &str| name == "out" || name.contains(".tfstate") || name.starts_with(".terraform");
@@ -391,7 +392,7 @@ pub fn other_processor() -> Option<PathBuf> {
 pub fn which(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
-        // Servers such as sshd are in a directory that the PATH of most users lacks.
+        // Servers such as sshd are in a directory that is not in the PATH of most users.
         .chain([PathBuf::from("/usr/sbin")])
         .map(|dir| dir.join(program))
         .find(|p| p.is_file())
@@ -420,7 +421,7 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
 pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
     let said = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();
-    // These tests wait for programs and servers more than they compute.
+    // These tests mostly wait for programs and servers, so more of them run than there are processors.
     let usual = || std::thread::available_parallelism().map_or(1, usize::from) + 2;
     arguments.test_threads = arguments.test_threads.or_else(said).or_else(|| Some(usual()));
     libtest_mimic::run(&arguments, trials).exit_code()

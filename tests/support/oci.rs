@@ -123,7 +123,8 @@ impl Artifacts {
 
     /// Returns all blobs and manifests in an order in which they can be uploaded: blobs first.
     pub fn uploads(&self) -> Vec<Upload> {
-        // Registries refuse a manifest whose blobs are missing, and an index whose manifests are.
+        // Blobs are pushed before manifests, and manifests before indexes, because registries refuse references
+        // to missing parts.
         let rank = |kind: &str| match kind {
             INDEX => 2,
             IMAGE => 1,

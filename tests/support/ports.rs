@@ -43,9 +43,9 @@ impl Default for ClosedPort {
 
 /// A port for a program that takes its port as a number, such as `sshd`, reserved until this is dropped.
 ///
-/// The port is below the range from which the system assigns ports to sockets that request any port, and locked by a file
-/// of the temporary directory, so that neither other connections nor other tests, in this process or another one, are
-/// given it.
+/// The port is below the range from which the system assigns ports to sockets that request any port, and locked by a
+/// file of the temporary directory, so that neither other connections nor other tests get it, in this process or
+/// another one.
 pub struct ServerPort {
     _lock: File,
     port: u16,
@@ -57,7 +57,7 @@ impl ServerPort {
         let dir = std::env::temp_dir().join(format!("monoform-test-ports-{}", rustix::process::getuid().as_raw()));
         std::fs::create_dir_all(&dir).expect("a directory");
         let end = first_ephemeral().clamp(10_001, 32_768);
-        // Processes that start at the same time would otherwise try the same ports in turn.
+        // Processes that start at the same time would otherwise all try the same ports.
         let offset = u16::try_from(std::process::id() % 1_000).expect("below 1,000") * 20;
         for step in 0..end - 10_000 {
             let port = 10_000 + (offset + step) % (end - 10_000);

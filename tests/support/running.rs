@@ -24,7 +24,7 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A running program, which dropping kills.
+/// A running program. Dropping it kills the process.
 pub struct Running {
     child: Child,
     stdout: Collected,
@@ -34,7 +34,7 @@ pub struct Running {
 impl Running {
     /// Starts a program.
     pub fn start(command: &mut Command) -> Running {
-        // Threads read the output all the time: a full pipe would stop the program.
+        // Threads read the output all the time, because the program would block on a full pipe.
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

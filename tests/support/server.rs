@@ -134,7 +134,7 @@ pub struct Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // The thread is waiting for a connection, and sees the flag only with one.
+        // The thread waits for a connection, and checks the flag only after one.
         drop(TcpStream::connect(self.address));
     }
 }

@@ -21,7 +21,7 @@ pub fn connect_from(last: u8, host: &str) -> TcpStream {
     socket.into()
 }
 
-/// A running `providers serve`, which dropping kills.
+/// A running `providers serve`. Dropping it kills the process.
 pub struct Serving {
     process: Child,
     /// Address of the server, `127.0.0.1:PORT`.

@@ -54,7 +54,8 @@ impl Terminal {
         let (send, screen) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // A read fails when the other end is closed; on Linux perhaps once before the last output has arrived.
+            // A read fails when the other end is closed; on Linux it may fail once before the last output has
+            // arrived.
             let mut errors = 0;
             while errors < 5 {
                 match master.read(&mut bytes) {
@@ -192,7 +193,7 @@ impl Terminal {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // The reader ends when no process has the other end any more.
+                // The reader ends when no process holds the other end any more.
                 while let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(5)) {
                     self.receive(&bytes);
                 }
@@ -254,7 +255,7 @@ impl Screen {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A test that fails leaves nothing running. A process that has ended cannot be killed, which is no error here.
+        // A failed test must leave nothing running. An ended process cannot be killed, which is no error here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -276,7 +277,7 @@ fn plain(bytes: &[u8], out: &mut String) -> usize {
                 let end = rest.iter().position(|b| *b == 0x1b).unwrap_or(rest.len());
                 let text = match std::str::from_utf8(&rest[..end]) {
                     Ok(text) => text,
-                    // The rest of a character is still to come.
+                    // The rest of a character has not arrived yet.
                     Err(e) => std::str::from_utf8(&rest[..e.valid_up_to()]).unwrap(),
                 };
                 out.extend(text.chars().filter(|c| !matches!(c, '\r' | '\x08' | '\x07')));

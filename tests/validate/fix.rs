@@ -155,7 +155,7 @@ fn uncertain() {
         "locals {\n  zone_a = 1\n  zone_b = 2\n  x = local.zone_c\n}\n",
         "variable \"v1\" {}\noutput \"o\" {\n  value = var.v2\n}\n",
         "locals {\n  name = 1\n  x = local.names_of_all\n}\n",
-        // The right name is taken.
+        // The right name is already in use.
         "resource \"terraform_data\" \"x\" {\n  input = 1\n  inputs = 2\n}\n",
         "locals {\n  a = 'it is \"quoted\"'\n}\n",
         "resource \"terraform_data\" \"x\" {\n  provisioner \"local-exec\"\n    command = \"true\"\n  }\n}\n",
@@ -169,7 +169,7 @@ fn uncertain() {
     }
 }
 
-/// Mistakes of one file are fixed, whatever the state of another one.
+/// Mistakes in one file are fixed, whatever mistakes another file has.
 fn unparseable() {
     let broken = "locals {\n  a: 1\n  b = [\n}\n";
     let w = Workspace::with(&[

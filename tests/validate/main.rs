@@ -89,7 +89,7 @@ fn cases(directory: &str) -> Vec<Case> {
             }
         }
     }
-    // The blank line before the next case is not part of the file.
+    // The blank line before the next case does not belong to the file.
     for (_, text) in out.iter_mut().flat_map(|c| &mut c.files) {
         let kept = text.trim_end_matches('\n').len();
         text.truncate(kept);
@@ -104,7 +104,8 @@ fn workspace(case: &Case) -> Workspace {
         .iter()
         .filter(|(n, t)| n != "main.tf" || !t.trim().is_empty());
     let files: Vec<(&str, &str)> = written.map(|(n, t)| (&**n, &**t)).collect();
-    // What was recorded is Terraform's: under its own name, the program also has the language of OpenTofu.
+    // The recordings are from Terraform. Under its own name, this program also accepts the language of
+    // OpenTofu.
     Workspace::with(&files).env("MONOFORM_MODE", "terraform")
 }
 
@@ -176,7 +177,7 @@ fn report(document: &Value) -> String {
             None => "-".to_owned(),
         };
         out.push_str(&format!("{} {place} {}\n", text(&d["severity"]), text(&d["summary"])));
-        // The list of directories depends on the machine.
+        // The list of directories depends on the machine, so it is removed.
         let detail = text(&d["detail"]);
         let detail = match detail.split_once("; these directories were searched:") {
             Some((detail, _)) => format!("{detail}."),
@@ -304,7 +305,7 @@ fn record(cases: &[Case], collection: Option<&str>) {
     let chosen = |c: &&Case| collection.is_none_or(|only| c.name.split('/').next() == Some(only));
     for case in cases.iter().filter(chosen) {
         let w = workspace(case).env("TF_CLI_CONFIG_FILE", settings.to_string_lossy());
-        // A failure shows in the command that follows.
+        // If this fails, the next command reports it.
         let program = "terraform-1.16";
         w.run_program(program, &["init", "-backend=false", "-input=false"]);
         let answer = compared(&w.run_program(program, &["validate", "-json"]).json());
@@ -313,7 +314,7 @@ fn record(cases: &[Case], collection: Option<&str>) {
             recorded.insert(case.name.clone(), answer);
         }
     }
-    // One line for each case.
+    // Each case is one line.
     let lines: Vec<String> = recorded
         .iter()
         .map(|(name, diagnostics)| format!("  {}: {}", json!(name), json!(diagnostics)))

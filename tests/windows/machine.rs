@@ -46,7 +46,7 @@ impl Windows {
         command
             .arg(program.as_ref())
             .env("WINEPREFIX", self.dir.join("prefix"))
-            // Messages of Wine itself.
+            // Suppresses messages of Wine itself.
             .env("WINEDEBUG", "-all");
         command
     }
@@ -63,7 +63,7 @@ impl Windows {
 
     fn ran(&self, command: &mut Command) -> Ran {
         let mut ran = support::ran(command.output().expect("wine starts"));
-        // Consoles of Windows have two characters for the end of a line.
+        // Consoles of Windows end a line with two characters.
         ran.stdout = ran.stdout.replace("\r\n", "\n");
         ran
     }

@@ -1,6 +1,6 @@
 //! The executable for Windows, run by Wine. `scripts/check-wine` builds it and runs these tests; without it they are skipped.
 //!
-//! What Wine has not, or has differently, only a machine with Windows shows: mandatory locks, symbolic links, access lists,
+//! Only a machine with Windows can test what Wine lacks or does differently: mandatory locks, symbolic links, access lists,
 //! consoles and their events, renames over open files.
 //!
 //! - [`machine`]: the program and its environment. - [`paths`]: paths in values and sources. - [`states`]: locks, crashes, states
@@ -35,7 +35,7 @@ fn quickstart_is_planned_applied_changed_and_destroyed() {
         .shows(&["Plan: 11 to add, 0 to change, 0 to destroy."]);
     let apply = w.run(&["apply", "-no-color", "first.plan"]).ok().shows(&[
         "Apply complete! Resources: 11 added, 0 changed, 0 destroyed.",
-        // Arguments are quoted as by Go's library, which cmd takes for text.
+        // Arguments are quoted as by Go's library, and cmd prints the quotes.
         r#"(local-exec): \"the fleet "#,
     ]);
     let fleet = w.run(&["output", "-raw", "fleet"]).ok().stdout;
@@ -76,7 +76,7 @@ fn program_knows_itself_and_its_plugins() {
     w.run(&["self-check"])
         .ok()
         .shows(&["for windows_amd64, linking: dynamic", "hashicorp/random"]);
-    // A name with a version keeps it before the ending of executables.
+    // A version stays in the name, before the extension of executables.
     w.run(&["internal-plugin", "link", "links"]).ok();
     let null = "links/registry.terraform.io/hashicorp/null/3.3.1/windows_amd64/terraform-provider-null_v3.3.1.exe";
     assert!(w.files.exists(null));

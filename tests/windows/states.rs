@@ -1,10 +1,10 @@
-//! States: their locks, what a killed run leaves, and states that go from one system to another.
+//! States: their locks, leftovers of killed runs, and states that move between systems.
 
 use support::running::until;
 
 use crate::machine::Windows;
 
-/// A command that ends once there is the file `go`. Wine's `ping` is what waits a second.
+/// A command that ends as soon as the file `go` exists. Wine's `ping` waits one second.
 const WAITING: &str = r#"
 resource "terraform_data" "first" {
   input = 1
@@ -46,11 +46,11 @@ fn killed_run_leaves_its_results_and_no_process() {
     };
     let mut running = w.start(&["apply", "-no-color", "-auto-approve"]);
     running.sees("(local-exec): waiting");
-    // Dropping kills.
+    // Dropping it kills the process.
     drop(running);
     let list = w.run(&["state", "list"]).ok();
     assert!(list.stdout.contains("terraform_data.first\n"), "{}", list.all());
-    // The lock ends with the processes: the killed one, and those that it had started.
+    // The lock ends with the killed process and those that it had started.
     w.files.write("go", "");
     until("a state that nobody has locked", || {
         w.run(&["apply", "-no-color", "-auto-approve"]).status == 0

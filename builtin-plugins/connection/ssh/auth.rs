@@ -67,8 +67,8 @@ pub(super) async fn log_in<H: Handler>(handle: &mut Handle<H>, hop: &Hop, agent:
                 Some(agent) => match with_agent(handle, &hop.user, agent).await {
                     Ok(answer) => answer,
                     Err(error) => {
-                        // Without its agent a user may still log in with a password, so this is shown only if all
-                        // methods fail.
+                        // Without its agent a user may still log in with a password, so the agent's error is
+                        // shown only if all methods fail.
                         problem = Some(error);
                         continue;
                     }
@@ -82,7 +82,8 @@ pub(super) async fn log_in<H: Handler>(handle: &mut Handle<H>, hop: &Hop, agent:
                 remaining_methods,
                 partial_success,
             } => {
-                // A server that closes the connection sends no list of methods: this is not a refusal of the last one.
+                // A server that closes the connection sends no list of methods. The last method has not been refused
+                // then.
                 if handle.is_closed() {
                     return Err(Error::new(format!(
                         "the server closed the connection while logging in, after the methods [{}]",
@@ -116,7 +117,8 @@ async fn rsa_hash<H: Handler>(handle: &Handle<H>) -> Result<Option<HashAlg>> {
 }
 
 async fn with_key<H: Handler>(handle: &mut Handle<H>, user: &str, key: &UserKey) -> Result<AuthResult> {
-    // Only RSA keys leave the hash open, and servers of today refuse the SHA-1 that the algorithm's name stands for.
+    // Only RSA keys can sign with different hashes, and current servers refuse SHA-1, which the algorithm's name
+    // implies.
     let hash = if key.key.algorithm().is_rsa() {
         rsa_hash(handle).await?
     } else {
@@ -226,8 +228,8 @@ async fn with_agent<H: Handler>(handle: &mut Handle<H>, user: &str, settings: &A
                     break;
                 }
             }
-            // An agent may refuse to sign with one key (a token that is not plugged in, a question denied); the next
-            // may do.
+            // An agent may refuse to sign with one key (its token is not plugged in, or the user denies it) but sign
+            // with the next.
             Err(error) if handle.is_closed() => return Err(Error::new(error.to_string())),
             Err(_) => {}
         }

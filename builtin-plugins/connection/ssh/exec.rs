@@ -42,8 +42,8 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
     loop {
         let waiting = streams.iter().any(Lines::is_waiting);
         let message = tokio::select! {
-            // In no fixed order: the output of a command that never pauses must not keep a stop from being seen. Lines that were
-            // written before the stop are shown while the command is ended.
+            // `biased` is not used, because a command that writes all the time must not prevent a stop from being
+            // noticed. Lines that were written before the stop are shown while the command is ended.
             message = channel.wait() => message,
             () = stop.requested() => {
                 end(&mut channel, how, &mut streams, output).await;
@@ -123,7 +123,7 @@ async fn take(message: ChannelMsg, streams: &mut [Lines; 2], ended: &mut Ended, 
             error_message,
             ..
         } => ended.signal = Some((name(&signal_name), error_message)),
-        // Not at EOF: servers may send the exit status after it.
+        // The end is not at EOF, because servers may send the exit status after it.
         ChannelMsg::Close => return true,
         _ => {}
     }

@@ -37,7 +37,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
              SSH agent.",
         )
     };
-    // The parser has other errors for these two forms, so the passphrase is found here.
+    // The parser reports these two forms with other errors, so they are detected here to name the passphrase.
     if text.contains("Proc-Type: 4,ENCRYPTED") || text.contains("BEGIN ENCRYPTED PRIVATE KEY") {
         return Err(encrypted());
     }
@@ -57,7 +57,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
         text => {
             let certificate = Certificate::from_openssh(text)
                 .map_err(|error| Error::fatal(format!("failed to parse certificate: {error}")))?;
-            // The server would refuse the pair with no more than "permission denied".
+            // Otherwise the server would refuse the mismatched pair with nothing but "permission denied".
             if certificate.public_key() != key.public_key().key_data() {
                 return Err(Error::fatal(
                     "failed to use certificate: it is for another key than private_key",

@@ -46,7 +46,7 @@ enum FileTransfer {
 }
 
 impl Ssh {
-    /// Connects, and shows the settings and the success.
+    /// Shows the settings, connects, and shows a message on success.
     pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Ssh> {
         if let Some(output) = output {
             show(settings, output).await;
@@ -135,7 +135,7 @@ impl Ssh {
         let path = &self.remote(path);
         let result = match &mut self.sftp {
             FileTransfer::Sftp(sftp) => sftp.set_mode(path, 0o777).await,
-            // Files by scp have mode 0644; another mode takes a command.
+            // A file copied by scp has mode 0644; another mode is set by a command.
             _ => {
                 let (output, mut lines) = Output::channel();
                 let mut never = Stop::never();

@@ -66,7 +66,7 @@ pub async fn tcp(host: &str, port: u16) -> Result<TcpStream> {
         match tokio::time::timeout(LIMIT, tcp_to(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = Some(format!("dial tcp {address}: {}", in_words(&error))),
-            // The words of Go's errors, which people search for.
+            // These are the words of Go's errors, which users search for.
             Err(_) => last = Some(format!("dial tcp {address}: i/o timeout")),
         }
     }
@@ -92,7 +92,8 @@ async fn tcp_to(address: SocketAddr) -> io::Result<TcpStream> {
     };
     socket.set_keepalive(true)?;
     let stream = socket.connect(address).await?;
-    // Commands and their acknowledgements are small packets, which would wait for each other otherwise.
+    // Commands and their acknowledgements are small packets, which would wait for each other without this
+    // option.
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -201,7 +202,7 @@ async fn socks5(stream: &mut TcpStream, proxy: &Proxy, hop: &Hop) -> Result<()> 
     match hop.host.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => request.extend([&[1][..], &address.octets()].concat()),
         Ok(IpAddr::V6(address)) => request.extend([&[4][..], &address.octets()].concat()),
-        // The proxy resolves names, which may be known in its network only.
+        // The proxy resolves the name, since it may be known only in the proxy's network.
         Err(_) => {
             request.extend([3, length(&hop.host, "host")?]);
             request.extend(hop.host.as_bytes());

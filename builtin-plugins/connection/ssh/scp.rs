@@ -110,8 +110,8 @@ impl Sink {
         let (mut reading, mut length) = content.open(&self.progress).await?;
         let mut first = Vec::new();
         if length == 0 {
-            // Files below /proc and /sys have length zero and contents all the same, and the header needs the length.
-            // They are small.
+            // Files below /proc and /sys report length zero although they have content, and the header needs the real
+            // length. They are small enough for memory.
             loop {
                 let (next, block) = reading.block(BLOCK).await?;
                 reading = next;

@@ -152,7 +152,8 @@ impl Sftp {
 
     /// Writes a file.
     pub async fn upload(&mut self, path: &str, content: Content) -> Result<()> {
-        // A path with a slash at its end means a file of that name in the directory, as scp makes of it.
+        // As with scp, a path that ends in a slash means a file with the name of its last directory, inside
+        // that directory.
         let path = if path.ends_with('/') {
             let (directory, name) = split(path);
             join(&directory, &name)
@@ -174,7 +175,7 @@ impl Sftp {
                 )));
             }
             (false, true) => join(destination, &name_of(source)?),
-            // As `cp -r` does: the copy gets the name of a destination that does not exist.
+            // As with `cp -r`, a destination that does not exist becomes the copy itself.
             (false, false) => destination.to_owned(),
         };
         let mut levels: Vec<Vec<String>> = vec![if contents_only {
@@ -309,7 +310,7 @@ impl Sftp {
         }
     }
 
-    /// Sends the next request for a file: another part of it, or its close.
+    /// Sends the next request for a file, which writes the next part or closes the file.
     async fn advance(&mut self, number: usize, file: &mut Active) -> Result<(u32, Asked)> {
         if file.sent == file.block.len()
             && let Some(reading) = file.reading.take()
@@ -398,7 +399,8 @@ impl Sftp {
         loop {
             if let Some((head, rest)) = self.received.split_first_chunk::<4>() {
                 let length = usize::try_from(u32::from_be_bytes(*head)).unwrap_or(usize::MAX);
-                // The length is the server's word: without a limit it could make this process take any amount of memory.
+                // The server announces the length: without a limit it could make this process take any amount of
+                // memory.
                 if length == 0 || length > LONGEST {
                     self.closed = true;
                     return Err(Error::new("the server's SFTP sent something that cannot be read"));
@@ -475,7 +477,7 @@ fn permissions(mode: u32) -> Vec<u8> {
 
 /// Describes the failure of a request for a path.
 fn failed(path: &str, code: u32, text: &str) -> Error {
-    // Servers have texts of their own for these codes; here they are the words of the system's errors.
+    // Servers word these errors differently, so the system's texts for the codes are shown instead.
     let reason = match code {
         2 => "No such file or directory",
         3 => "Permission denied",

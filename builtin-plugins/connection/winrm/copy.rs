@@ -10,8 +10,8 @@ use crate::files::{Content, Entry, EntryKind, name_of, tree};
 use crate::words::quoted_for_powershell;
 use crate::{Error, Result};
 
-/// Bytes of a file per command. A command line of the interpreter has less than 8,192 characters, and Base64 makes 7,600 of
-/// these.
+/// Bytes of a file per command. Base64 encodes them to 7,600 characters, and a command line of the interpreter has less
+/// than 8,192.
 const CHUNK: usize = 5700;
 
 /// Number of commands that a shell runs before it is replaced. Services limit them; 15 is the lowest known limit.

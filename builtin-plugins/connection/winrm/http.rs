@@ -47,7 +47,7 @@ impl Http {
         let answer = tokio::time::timeout(limit, self.exchange(message)).await;
         let result = answer.unwrap_or_else(|_| Err(Error::new("no answer from the WinRM service in time")));
         if result.is_err() {
-            // Its state is unknown: a late response would be read as the next one.
+            // The state of the connection is unknown: a late response would be read as the next one.
             self.sender = None;
         }
         result
@@ -85,7 +85,8 @@ impl Http {
 
     /// Connects if there is no usable connection. Returns true if it connected.
     async fn connect(&mut self) -> Result<bool> {
-        // The service may have closed an idle connection. The caller learns of a new one, which has to authenticate again.
+        // The service may have closed an idle connection. The returned value reports a new one, on which the
+        // caller has to authenticate again.
         if let Some(sender) = &mut self.sender
             && sender.ready().await.is_ok()
         {
@@ -116,7 +117,8 @@ impl Http {
 
     /// Authenticates the connection by NTLM. The last step also carries the message.
     async fn log_in(&mut self, message: &str) -> Result<Response<Incoming>> {
-        // The first step has no message: the server would refuse it on a connection that is not authenticated.
+        // The first step has an empty body: the server would refuse the message on a connection that is not
+        // authenticated.
         let first = self
             .send(Some(format!("Negotiate {}", BASE64.encode(negotiate()))), "")
             .await?;
@@ -137,7 +139,7 @@ impl Http {
         let challenge = Challenge::read(&token)?;
         let fresh = Fresh {
             nonce: rand::random(),
-            // The server compares this time with its own clock, so its own time is taken if it sends it.
+            // The server compares this time with its own clock, so the time of its challenge is preferred.
             time: challenge.time().unwrap_or_else(windows_time),
         };
         let who = Who::new(&self.settings.user, &self.settings.password);

@@ -97,7 +97,8 @@ impl Winrm {
             let received = tokio::select! {
                 received = self.receive(shell, &id) => received?,
                 () = stop.requested() => {
-                    // The connection is busy with the request that waits for output, so the signal takes another one.
+                    // The connection is busy with the request that waits for output, so the signal is sent over
+                    // another connection.
                     self.http = Http::new(&self.settings);
                     self.terminate(shell, &id).await;
                     return Err(Error::fatal(format!("error executing {command:?}: interrupted")));
@@ -152,7 +153,7 @@ impl Winrm {
     /// Waits until a command has written output, or has ended.
     async fn receive(&mut self, shell: &str, command: &str) -> Result<Received> {
         loop {
-            // A timeout is the service's answer of a silent command: the request is sent again.
+            // The service answers with a timeout while the command is silent; the request is then sent again.
             if let Some(answer) = self.answered(&Request::Receive { shell, command }).await? {
                 return soap::received(&answer);
             }

@@ -72,7 +72,7 @@ pub fn negotiate() -> Vec<u8> {
     out.extend(SIGNATURE);
     out.extend(1u32.to_le_bytes());
     out.extend(FLAGS.to_le_bytes());
-    // No domain and no workstation: the third message has the domain.
+    // The domain and the workstation are empty, because the third message has the domain.
     out.extend([0; 16]);
     out.extend(OWN_VERSION);
     out
@@ -89,7 +89,8 @@ impl Challenge {
         if message.get(..8) != Some(SIGNATURE) || number(8) != Some(2) {
             return Err(wrong());
         }
-        // Offsets of CHALLENGE_MESSAGE in [MS-NLMP]: flags 20, nonce 24, length and offset of the target info 40 and 44.
+        // These are the offsets of CHALLENGE_MESSAGE in [MS-NLMP]: flags 20, nonce 24, length and offset of the target
+        // info 40 and 44.
         let flags = number(20).ok_or_else(wrong)?;
         let nonce = message.get(24..32).and_then(|b| b.try_into().ok()).ok_or_else(wrong)?;
         let mut target_info = Vec::new();

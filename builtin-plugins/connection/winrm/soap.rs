@@ -117,7 +117,8 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&apos;"),
-            // Parsers normalize these if they are literal: line ends in text, and all of them in attribute values.
+            // XML parsers change these characters if they are literal: line ends in text, and all three in
+            // attribute values.
             '\t' | '\n' | '\r' => out.push_str(&format!("&#{};", u32::from(c))),
             c if c < ' ' || c == '\u{fffe}' || c == '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
@@ -179,7 +180,7 @@ pub fn received(answer: &str) -> Result<Received> {
         // A command with unknown status counts as failed.
         let text = text_of(&document, "ExitCode")
             .ok_or_else(|| Error::fatal("the command ended, but the answer has no exit code"))?;
-        // Parsed as 64 bits, because some services send signed statuses and others unsigned ones.
+        // The status is parsed as 64 bits, because some services send signed statuses and others unsigned ones.
         let status = text
             .trim()
             .parse()

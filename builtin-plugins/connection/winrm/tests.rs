@@ -339,7 +339,7 @@ async fn scripts_are_written_and_run() {
         // Every shell is ended.
         assert_eq!(count("Create"), count("Delete"));
         if login == Login::Ntlm {
-            // One connection, logged in once.
+            // There was one connection, with one login.
             assert_eq!(seen.authorizations.iter().filter(|a| !a.is_empty()).count(), 2);
         }
     }

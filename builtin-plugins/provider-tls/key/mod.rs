@@ -215,7 +215,7 @@ impl Key {
         let inner = match self {
             Key::Rsa(key) => rsa::write(key)?,
             Key::Ecdsa(key) => key.write(false),
-            // RFC 8410, 7: an octet string inside of an octet string.
+            // By RFC 8410, 7, the key is an octet string inside of an octet string.
             Key::Ed25519 { seed, .. } => yasna::construct_der(|w| w.write_bytes(seed)),
         };
         let der = yasna::construct_der(|w| {
@@ -230,7 +230,7 @@ impl Key {
                         w.next().write_oid(&oid::der(oid::EC));
                         w.next().write_oid(&oid::der(key.curve.oid()));
                     }
-                    // RFC 8410, 3: no parameters, not even a null.
+                    // By RFC 8410, 3, there are no parameters, not even a null.
                     Key::Ed25519 { .. } => w.next().write_oid(&oid::der(oid::ED25519)),
                 });
                 w.next().write_bytes(&inner);

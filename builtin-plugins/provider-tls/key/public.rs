@@ -165,7 +165,7 @@ impl Public {
 
 /// Returns the ID of an object with these bytes: their SHA-1 after trimming white space at both ends.
 pub(crate) fn identifier(mut bytes: &[u8]) -> String {
-    // DER has no white space to trim, but the IDs in existing states were made so.
+    // DER has no white space to trim, but the IDs in existing states were computed this way.
     let space = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|t| t.chars().count() == 1 && t.trim().is_empty());
     while let Some(length) = (1..=4.min(bytes.len())).find(|n| space(&bytes[..*n])) {
         bytes = &bytes[length..];

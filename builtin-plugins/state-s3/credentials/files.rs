@@ -61,7 +61,7 @@ impl Files {
         let read = |path: &String| std::fs::read_to_string(env::expand_home(path)).unwrap_or_default();
         for path in &self.config {
             let found = sections(&read(path));
-            // Of `[default]` and `[profile default]` in one file the first does not count.
+            // If a file has both `[default]` and `[profile default]`, the first is ignored.
             let has_long = found.iter().any(|(name, _)| kind(name) == ("profile", "default"));
             for (name, section) in found {
                 let (kind, name) = kind(&name);
@@ -122,7 +122,7 @@ fn sections(text: &str) -> Vec<(String, Section)> {
         if let (Some((name, value)), Some((_, section))) = (trimmed.split_once('='), out.last_mut()) {
             let value = value.split(" #").next().unwrap_or_default().trim();
             let name = name.trim().to_lowercase();
-            // Lines that are moved in belong to the setting before, which has settings of its own.
+            // An indented line belongs to the setting before it, which is a group of settings.
             let name = match line.starts_with(char::is_whitespace) {
                 true => format!("{outer}.{name}"),
                 false => {

@@ -27,7 +27,7 @@ pub(crate) struct Settings {
 /// Creates a client for link-local services: they answer at once or do not exist.
 fn near() -> std::result::Result<HttpClient, TlsError> {
     HttpClient::new(HttpSettings {
-        // A link-local address has a meaning on this machine only.
+        // A link-local address has a meaning on this machine only: a proxy would reach another service.
         proxy: Proxy::None,
         timeout: Some(Duration::from_secs(2)),
         retries: Retries {
@@ -168,7 +168,7 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
 
 /// Returns the credentials of the container or the instance, for a profile that has none.
 pub(super) async fn of_surroundings(machine: &Settings, profile: &str) -> Result<Credential> {
-    // Before the metadata service, which returns the role of the whole machine, and not that of the container.
+    // The container's credentials precede the metadata service, which returns the role of the whole machine.
     if let Some(found) = container().await? {
         return Ok(found);
     }

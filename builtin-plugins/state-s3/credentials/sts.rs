@@ -131,7 +131,7 @@ pub(crate) async fn assume(
     let what = format!("Taking on the role {}", role.arn);
     let sts = ("sts", &*services.sts_region, &*services.sts);
     let mut role = role.clone();
-    // Terraform's default. Expired credentials are requested again.
+    // This is Terraform's default. Expired credentials are requested again.
     role.duration.get_or_insert_with(|| "15m".to_owned());
     let text = query(http, sts, Some(base), &role.parameters("AssumeRole"), &what).await?;
     of_answer(&text, &role.arn)
@@ -145,7 +145,7 @@ pub(crate) async fn assume_with_token(
     token: &Token,
 ) -> Result<Credential> {
     let token = match token {
-        // Read each time: the file is replaced when its token is about to expire.
+        // The file is read each time, because it is replaced when its token is about to expire.
         Token::Text(text) => text.clone(),
         Token::File(path) => std::fs::read_to_string(env::expand_home(path))
             .map_err(|e| {

@@ -289,7 +289,7 @@ fn archive_of_every_format_beyond_limit_is_rejected_with_variable_name() {
         let to = dir.path().join(format!("{kind:?}"));
         unpack(kind, &file, &to, Entries::Links, &limits(5, 5000)).unwrap();
     }
-    // Padding without end, in a stream without entries.
+    // The stream has endless padding, and no entries.
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gz.write_all(&entry(T::XGlobalHeader, "h", "", &[b' '; 60_000]))
         .unwrap();

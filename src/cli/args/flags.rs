@@ -297,7 +297,7 @@ pub fn verbosity(matches: &ArgMatches) -> Result<Verbosity, UsageError> {
 /// # Errors
 /// There is no such format.
 pub fn plan_format(matches: &ArgMatches) -> Result<Format, UsageError> {
-    // Only commands that show plans have both flags.
+    // Only commands that show plans have both of these flags.
     let has_plan = matches.try_contains_id(SUMMARY).is_ok();
     let text = matches
         .try_get_one::<String>(FORMAT)

@@ -99,15 +99,15 @@ pub fn input(flags: &mut Flags<'_>) -> bool {
     flags.switch("input", true, "Do not ask for values of variables that are missing.")
 }
 
-/// `-refresh`: what a plan reads.
+/// `-refresh`: the objects that a plan reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Refresh {
     #[default]
     Everything,
     Nothing,
-    /// What changes, and what its values come from.
+    /// Objects that change, and the sources of their changed values.
     Changed,
-    /// What was not read for this time.
+    /// Objects that were not read for this time.
     OlderThan(Age),
 }
 

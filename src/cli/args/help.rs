@@ -125,7 +125,7 @@ pub fn shown(flag: &Arg) -> String {
     let name = flag.get_long().unwrap_or_default();
     if is_switch(flag) {
         return match default(flag) {
-            // The default of a flag has no effect when it is written, so only the other value is shown.
+            // Writing the default of a flag has no effect, so only the other value is shown.
             Some("true") => format!("-{name}=false"),
             _ => format!("-{name}"),
         };

@@ -52,7 +52,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
             positional.extend(rest.cloned());
             break;
         }
-        // A single hyphen stands for standard input. Behind the first argument that is not a flag, there are no flags.
+        // A single hyphen means standard input. No flags are recognized after the first positional argument.
         let Some(flag) = argument.strip_prefix('-').filter(|f| !f.is_empty()) else {
             positional.push(argument.clone());
             positional.extend(rest.cloned());
@@ -119,7 +119,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
 fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     let fits = match arg.get_id().as_str() {
         "parallelism" => match text.parse::<i64>() {
-            // As in Terraform: a negative number has an error of its own, and 0 stands for the default.
+            // As in Terraform: a negative number has an error of its own, and 0 means the default.
             Ok(count) if count < 0 => {
                 return Err(UsageError::new(
                     "Invalid parallelism value",
@@ -150,7 +150,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     if fits {
         return Ok(());
     }
-    // The words of Go's flag package, which wrappers look for.
+    // These are the words of Go's flag package, which wrappers search for.
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))

@@ -162,7 +162,8 @@ fn partial_refresh(mode: Mode, refresh: &Refresh) -> Result<Option<PartialRefres
                 .ok()
                 .and_then(|time| now().checked_sub(time).ok());
             RefreshPart::OlderThan {
-                // An age that reaches back beyond the calendar is older than any read, so nothing is read.
+                // An age that begins before the first date of the calendar: every read is newer, so no object
+                // is read.
                 since: since.map(timestamp).unwrap_or_default(),
                 age: age.text.clone(),
             }

@@ -86,7 +86,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         return saved(session, &work, path);
     }
     let options = plan_options(&arguments.modes, session.ui.program)?;
-    // Checked before the plan is made: with a stream there is no terminal on which to approve it.
+    // The possibility of approval is checked before the plan is made: with a stream there is no terminal on
+    // which to approve it.
     approval_possible(session, &work.guards.approval)?;
     direct(session, &work, &options)
 }
@@ -123,7 +124,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     if let Some(status) = remote(session, work, &PlanOptions::default(), Some(Path::new(path)))? {
         return Ok(status.into());
     }
-    // Only now: on the server such a file would have been applied.
+    // The error is reported only now: a workspace that runs on the server would have applied this file.
     if Bookmark::is(Path::new(path)) {
         return Err(Failure::new(
             "Saved plan is not a local plan",
@@ -182,7 +183,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     loop {
         match planned(session, work, &operation, &options) {
             Ok(Planned::Approved(plan, problems)) => return perform(session, work, operation, &plan, problems),
-            // The user has left something out.
+            // The user has excluded some of the changes.
             Ok(Planned::Again(more)) => options.excludes.extend(more),
             Ok(Planned::Ended(outcome)) => return operation.finish(Ok(outcome)),
             Err(failure) => return operation.finish(Err(failure)),

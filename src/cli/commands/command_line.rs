@@ -240,7 +240,7 @@ mod tests {
         let parsed = parse(&["state", "ls", "a"], &[("TF_CLI_ARGS_state_list", "-state=x")]);
         assert_eq!(parsed.path, "state list");
         assert_eq!(parsed.arguments, ["-state=x", "a"]);
-        // Elsewhere, the word is an argument.
+        // Only `state` has this synonym; after `show`, the word is an argument.
         assert_eq!(parse(&["show", "ls"], &[]).arguments, ["ls"]);
     }
 

@@ -58,7 +58,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        // Accepted because scripts for Terraform pass it.
+        // The flag is accepted because scripts for Terraform pass it.
         flags.switch(
             "input",
             true,
@@ -185,7 +185,7 @@ fn with_operation(
         return Err(Failure::within(problems, sources));
     };
     if problems.has_errors() {
-        // As in Terraform, the console works as far as the configuration does.
+        // As in Terraform, the console also starts with an invalid configuration, and uses its valid parts.
         problems.push(Diagnostic::warning(
             "Due to the problems above, some expressions may produce unexpected results.",
             "",
@@ -329,7 +329,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Records whether the edited line has text: the interrupt itself does not tell.
+/// Records whether the edited line has text, which is not known from an interrupt itself.
 #[derive(Default)]
 struct Typed(Cell<bool>);
 

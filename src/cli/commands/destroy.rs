@@ -60,7 +60,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let options = targeted(Mode::Destroy, &arguments.refresh, &arguments.targets)?;
     let guards = Guards::new(&arguments.guards)?;
-    // Before the state is locked and read: a run without input cannot be approved, and would fail only at the prompt.
+    // The possibility of approval is checked before the state is locked and read: a run without input cannot be
+    // approved, and would fail only at the prompt.
     approval_possible(session, &guards.approval)?;
     let work = Work {
         arguments: OperationArguments::new(arguments.state.clone(), &arguments.operation),

@@ -2,7 +2,7 @@
 
 /// Returns the examples of a command.
 pub fn for_command(path: &str) -> &'static [(&'static str, &'static str)] {
-    // Old names of the workspace commands.
+    // The words `env …` are old names of the workspace commands.
     let path = path.replacen("env ", "workspace ", 1);
     EXAMPLES
         .iter()

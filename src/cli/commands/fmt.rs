@@ -1,4 +1,4 @@
-//! `fmt`.
+//! The command `fmt`, which formats files of configurations.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};

@@ -1,4 +1,4 @@
-//! `force-unlock`.
+//! The command `force-unlock`, which removes the lock of a state.
 
 use stores::backend::{self, Source};
 
@@ -26,7 +26,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        // The settings of a backend can depend on variables; their values are in the session.
+        // The settings of a backend can depend on variables, whose values are in the session.
         VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),

@@ -96,7 +96,7 @@ enum Kind {
 impl Kind {
     fn from_arguments(arguments: &Arguments) -> Result<Kind, Diagnostic> {
         Ok(match arguments.kind.as_deref() {
-            // A plan means -type=apply, as in Terraform. With -json it adds to each resource what happens to it.
+            // A plan selects -type=apply, as in Terraform. With -json the plan adds its action to each resource.
             None | Some("") if arguments.plan.is_none() || arguments.json => Kind::Resources,
             None | Some("" | "apply") => Kind::Apply,
             Some("plan") => Kind::Plan(Mode::Normal),
@@ -138,7 +138,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let format = match arguments.format.as_str() {
         "dot" => Some(Format::Dot),
         "mermaid" => Some(Format::Mermaid),
-        // The page has resources only, and another writer.
+        // The HTML page shows resources only, and is written by other code.
         "html" => None,
         other => {
             return Err(Failure::new(

@@ -92,7 +92,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         parallelism: arguments.parallelism.clone(),
     };
     let operation = Operation::for_import(session, &operation_arguments, project)?;
-    // Before the object is read: an import must never replace an object in the state.
+    // The address is checked before the object is read: an import must never replace an object in the state.
     if operation.state.current(&address).is_some() {
         let failure = Failure::new(
             "Resource already managed by Terraform",

@@ -170,7 +170,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     data_dir(session, &needed)?;
     print_installation(session, &installation);
     suggest(session, &needed, &installation);
-    // Only after the installation succeeded: a wrong directory must not be remembered.
+    // The directories are remembered only after the installation succeeded, so that a wrong directory is not.
     if !arguments.plugin_dir.is_empty() {
         remember(session, &arguments.plugin_dir)?;
     }
@@ -349,7 +349,8 @@ impl Init<'_> {
         let install = || -> Result<Installation, Diagnostics> {
             let catalog = self.catalog()?;
             let provisioners = engine::requirements::provisioners_needed(&project.config, &state);
-            // Before the check: recording is what allows provisioners of the configuration to run.
+            // The provisioners are recorded before the check, because the record is what allows provisioners of
+            // the configuration to run.
             catalog.record_provisioners(provisioners.iter().map(|p| &**p))?;
             let mut warnings = catalog.check_provisioners(provisioners.iter().map(|p| &**p));
             if warnings.has_errors() {

@@ -105,7 +105,7 @@ impl Login<'_> {
             error(&summary, format!("It is not known how to log in: {e}."))
         })?;
         let (way, warnings) = self.way(&services)?;
-        // Checked first, so that nobody logs in for a token that cannot be stored.
+        // The place of the token is checked first, so that nobody logs in for a token that cannot be stored.
         if let Location::OtherFile = self.stored.location() {
             let mut problems = warnings;
             problems.push(
@@ -169,7 +169,7 @@ impl Login<'_> {
         Err(warnings)
     }
 
-    /// Announces the login, and asks the user to agree.
+    /// Announces the login, and asks for the user's consent.
     fn consent(&self, way: &Way) -> Result<(), Diagnostics> {
         let tool = self.session.ui.program.tool;
         let mechanism = match way {
@@ -195,7 +195,8 @@ impl Login<'_> {
             "  Only 'yes' will be accepted to confirm.\n\n",
             Echo::On,
         )?;
-        // In any case, as in Terraform: unlike in its other questions, "YES" is an agreement here.
+        // As in Terraform, the case of this answer does not matter: unlike in its other questions, "YES" is an
+        // agreement here.
         if answer.to_lowercase() != "yes" {
             return Err(error("Login cancelled", ""));
         }
@@ -358,7 +359,8 @@ impl Login<'_> {
 
 /// Removes words in brackets that mean colours.
 fn without_markup(text: &str) -> String {
-    // The words of the library that Terraform colours this message with. Other words in brackets belong to the text.
+    // The colour names of the library that Terraform colours this message with. Other words in brackets belong to
+    // the text.
     const COLOURS: &[&str] = &[
         "black", "red", "green", "yellow", "blue", "magenta", "cyan", "white", "default",
     ];

@@ -1,4 +1,4 @@
-//! `metadata functions`.
+//! The command `metadata functions`, which prints the signatures of functions as JSON.
 
 use lang::functions::signature::{self, SignatureParameter};
 use serde_json::{Map, Value as Json};

@@ -94,7 +94,7 @@ impl Command {
             .disable_version_flag(true)
             .arg(flags::no_color())
             .args((self.declare)().into_iter().map(|argument| {
-                // Some come with a group of flags, and are refused nevertheless.
+                // Some flags are declared by a group of flags, and are refused by this command nevertheless.
                 let refused = self.refused.iter().any(|(name, _)| argument.get_long() == Some(name));
                 argument.hide(refused)
             }))
@@ -269,8 +269,8 @@ fn complete(builtins: packages::builtin::Builtins, env: Env, ui: &Arc<Ui>, line:
 /// Exit status that shells report for a program that was killed by SIGPIPE.
 const BROKEN_PIPE: Status = 141;
 
-/// Reports that standard output is incomplete, and returns the exit status. If the reader is gone (as with `head`), nothing is
-/// reported.
+/// Reports that standard output is incomplete, and returns the exit status. If the reader has ended (as `head` does), nothing
+/// is reported.
 fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         return if status == 0 { BROKEN_PIPE } else { status };
@@ -371,7 +371,7 @@ fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
         };
         return surroundings.render(result.unwrap_or_else(Outcome::from));
     }
-    // The statuses of Terraform: 127 without a command, 0 with -help.
+    // These are Terraform's exit statuses: 127 without a command, 0 with -help.
     if parsed.path.is_empty() {
         if let Some(flag) = parsed.arguments.first().filter(|_| !parsed.help) {
             ui.err(format!(
@@ -401,7 +401,7 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
     if STREAMING.contains(&command.path) && as_json {
         surroundings.console.stream = Some(Arc::new(Stream::begin(surroundings.ui.clone())));
     }
-    // On a terminal, both streams are read as one.
+    // On a terminal, standard output and standard error are read as one.
     surroundings.console.form.beside_results =
         as_json || (CAPTURED.contains(&command.path) && !surroundings.ui.is_terminal());
     let matches = match matches(command, parsed, surroundings.ui.program) {
@@ -438,7 +438,7 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
             return surroundings.render(outcome);
         }
     };
-    // Standard output has the document only.
+    // Standard output contains only the document.
     surroundings.console.form.beside_results |= shown.format == Format::Markdown;
     if let Some(stream) = surroundings.stream.as_ref().filter(|_| flags::summary(&matches)) {
         stream.leave_out_objects();
@@ -506,7 +506,7 @@ fn shown(matches: &clap::ArgMatches) -> Result<Shown, UsageError> {
 
 fn wrong_usage(surroundings: &Surroundings, command: &Command, failure: Failure, as_json: bool) -> Outcome {
     let outcome = Outcome::from(failure);
-    // Editors that run validate read JSON in any case.
+    // Editors that run validate expect JSON even after an error.
     if command.path == "validate" && as_json {
         let document = json::diagnostics::validation(&outcome.problems(), &SourceMap::default());
         return Outcome::document(&document).with_status(outcome.status);

@@ -1,4 +1,4 @@
-//! `output`.
+//! The command `output`, which shows the output values of the root module.
 
 use state::{OutputValue, State};
 use syntax::content::{did_you_mean, suggest};
@@ -104,7 +104,7 @@ fn all(session: &Session, state: &State, as_json: bool) -> Outcome {
         return Outcome::document(&outputs.into());
     }
     if state.outputs.is_empty() {
-        // Written to standard output in place of the list, because scripts expect it there.
+        // The warning is written to standard output in place of the list, because scripts expect it there.
         let problem = Diagnostic::warning("No outputs found", no_outputs(session.ui.program.command));
         let layout = Layout {
             style: session.ui.style(),

@@ -1,4 +1,4 @@
-//! `plan`.
+//! The command `plan`, which shows or saves a plan.
 
 use addrs::Program;
 use engine::inputs::PlanOptions;
@@ -91,7 +91,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         generate_config: generate.is_some(),
         ..plan_options(&arguments.modes, session.ui.program)?
     };
-    // Checked before planning, which may take long.
+    // The file is checked before planning, which may take long.
     if let Some(path) = generate {
         can_generate(path, options.mode)?;
     }

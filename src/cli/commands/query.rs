@@ -1,4 +1,4 @@
-//! `query`.
+//! The command `query`, which lists existing objects by `list` blocks.
 
 use std::time::Duration;
 

@@ -78,7 +78,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         diagnostics: mut problems,
         ..
     } = operation.plan(&options);
-    // A plan with errors may have missed objects, so nothing is written.
+    // A plan with errors may lack objects, so nothing is written.
     let Some(plan) = plan.filter(|p| !p.errored && !problems.has_errors()) else {
         let failure = Failure::within(problems, &operation.project.sources);
         return operation.finish(Err(failure));

@@ -102,7 +102,7 @@ fn check(path: &Path, conditions: Conditions) -> Found {
     };
     let mut problem = |summary: &'static str, detail: String| found.problems.push(Problem { summary, detail });
     let trust = conditions.trust.clone();
-    // A pack that is not trusted is also shown; nothing in it is used.
+    // An untrusted pack is shown, too, because nothing in it is used.
     let inspect = conditions.to_inspect();
     match Executable::open(path, true, &inspect) {
         Ok(executable) => {
@@ -182,7 +182,7 @@ fn carried(
         }
         Ok(None) => (None, Vec::new()),
         Err(error) if is_executable => (None, vec![problem("What it carries is damaged", sentence(&error))]),
-        // The executable itself could not be opened, which was reported for the same reason.
+        // The pack is this executable, whose error has been reported above.
         Err(_) => (None, Vec::new()),
     }
 }

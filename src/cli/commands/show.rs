@@ -61,7 +61,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let as_json = arguments.json;
     let shown = session.invocation.shown;
-    // By content, not by name: plans and bookmarks can have any name.
+    // The content decides, not the name: plans and bookmarks can have any name.
     let of_plan = |path: &Path| Bookmark::is(path) || planfile::looks_like_plan(path);
     if shown.format == Format::Markdown
         && !paths
@@ -163,7 +163,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, F
     }
     let schemas = match saved.schemas {
         Some(schemas) => schemas,
-        // A plan from before there were schemas in it.
+        // The plan was saved before plans contained schemas.
         None => all_schemas(session, &loaded.config, &saved.plan.prior_state).within(&loaded.sources)?,
     };
     if as_json && session.invocation.shown.form == Form::Summary {

@@ -1,4 +1,4 @@
-//! `version`.
+//! The command `version`, which shows the versions of the program and of providers.
 
 use std::path::Path;
 
@@ -40,7 +40,8 @@ impl FromFlags for Arguments {
     }
 }
 
-/// Returns the versions. Wrappers of Terraform and OpenTofu parse the first line, so under their names it is theirs.
+/// Returns the versions. Wrappers of Terraform and OpenTofu parse the first line, so under their names, this program
+/// prints the line of those tools.
 pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
     let locked = LockFile::load(Path::new(".")).map(|(lock, _)| lock).unwrap_or_default();
     let platform = Platform::current();
@@ -54,7 +55,7 @@ pub fn outcome(surroundings: &Surroundings, as_json: bool) -> Outcome {
             .iter()
             .map(|(p, l)| (p.to_string(), l.version.to_string().into()))
             .collect();
-        // Nobody is asked for newer versions, so this one is never outdated.
+        // No server is asked for newer versions, so this version is never shown as outdated.
         let mut document = json!({
             "terraform_version": core_version(),
             "platform": platform.to_string(),

@@ -336,7 +336,7 @@ fn list_json(session: &Session) -> Outcome {
             .ok_or_else(|| Diagnostics::from(unsupported(&location.backend)))?;
         Ok((names, location.workspace))
     };
-    // A configuration with errors does not say where its states are.
+    // A configuration with errors does not determine where its states are.
     let listed = (!has_errors).then(&mut listed);
     let (names, selected) = match listed {
         Some(Ok(listed)) => {
@@ -473,7 +473,8 @@ fn select(session: &Session, arguments: &SelectArguments) -> Result<Outcome, Fai
     not_overridden(session, "select")?;
     let run = || -> Result<Outcome, Failure> {
         let workspaces = Workspaces::to_select(session)?;
-        // Before the names are requested: selecting the current workspace needs no access to the backend.
+        // The name is compared with the selected one before the names are requested: selecting the current
+        // workspace needs no access to the backend.
         if workspaces.selected == name {
             return Ok(Outcome::success());
         }

@@ -67,7 +67,7 @@ fn table(lines: &[&str]) -> (Option<Block>, usize) {
     let inside: Vec<&str> = lines.iter().take_while(|line| line.starts_with('|')).copied().collect();
     let mut rows = inside.iter().map(|line| cells(line));
     let head = rows.next().unwrap_or_default();
-    // The second line only has dashes.
+    // The second line of a table contains only dashes.
     let rows = rows.skip(1).collect();
     (Some(Block::Table { head, rows }), inside.len())
 }

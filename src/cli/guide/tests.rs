@@ -138,7 +138,7 @@ fn commands_and_flags_in_guides_exist() {
             let first = words.first().copied().unwrap_or_default();
             checked += 1;
             match first {
-                // The program's name alone.
+                // Only the program's name is written.
                 "" => {}
                 "internal-plugin" => assert!(matches!(words[1], "list" | "link"), "{line}"),
                 "help" => {
@@ -244,7 +244,7 @@ fn each_variable_that_is_read_is_documented() {
         found.extend(names_behind(&source, &['"']).into_iter().map(str::to_owned));
     }
     assert!(found.len() > 30, "{found:?}");
-    // The guide has the arguments of the backend "http" as one family, and a bare prefix is no name.
+    // The guide describes the arguments of the backend "http" by a common prefix, and a bare prefix is no name.
     let missing: Vec<&String> = found
         .iter()
         .filter(|name| !name.starts_with("TF_HTTP_") && *name != "MONOFORM_" && !documented(name))

@@ -45,7 +45,7 @@ impl Decoder<'_> {
                 .at(condition.range()),
             );
         }
-        // A missing argument has been reported; the invalid expression stands in for it, so that the block stays.
+        // A missing argument has been reported; the invalid expression replaces it, so that the block is kept.
         let invalid = || Expr::Invalid { range: range.clone() };
         Some(CheckRule {
             condition: condition.unwrap_or_else(invalid),

@@ -58,7 +58,7 @@ impl Decoder<'_> {
         }
         let mut first: Option<Range> = None;
         for inner in &taken.blocks {
-            // Other arguments are for other software.
+            // Arguments of other names are for other programs.
             let Some(attribute) = inner.body.attribute("opentofu") else {
                 continue;
             };

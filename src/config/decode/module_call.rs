@@ -177,7 +177,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Finds where the module of a call comes from, if its arguments are literals. Problems are reported.
+/// Sets the source address and the version of a module call, if its arguments are literals. Problems are
+/// reported.
 pub(crate) fn literal_address(call: &mut ModuleCall, diagnostics: &mut Diagnostics) {
     let Some(source) = &call.source else { return };
     let parts = [Some(source), call.version.as_ref()];

@@ -107,7 +107,7 @@ impl Decoder<'_> {
                 }
             }
         }
-        // After the blocks, so that their errors are reported, too.
+        // The addresses are checked after the blocks, so that their errors are reported, too.
         let from = from?;
         let from_range = from.range().clone();
         let target = address::target(&from, self.diagnostics)?;

@@ -34,7 +34,7 @@ impl Taken {
     }
 }
 
-/// Sorts a body into what the spec expects and the rest, which is left alone.
+/// Sorts a body into the content that the spec expects and the rest, which is not checked.
 pub(crate) fn partial(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
     let body = content::resolve(body, spec, diagnostics);
     content::partial(&body, spec, diagnostics);
@@ -248,7 +248,7 @@ pub(crate) fn static_traversal(expr: &Expr, diagnostics: &mut Diagnostics) -> Op
         return Some(traversal);
     }
     if let Some(text) = expr.as_literal_text().filter(|_| !matches!(expr, Expr::Json(_))) {
-        // Inside the quotes, one column further. Escapes would shift it; there are none in a reference.
+        // The text begins one column after the quote. Escapes would shift it, but a reference has none.
         let traversal = diagnostics.take(crate::parse::traversal(&text, &inside_quotes(expr.range())))?;
         diagnostics.push(
             Diagnostic::warning(

@@ -137,7 +137,8 @@ impl Decoder<'_> {
                     matches!(t.steps.first(), Some(syntax::ast::TraversalStep::Attribute { name: n, .. }) if &**n == name)
                 };
                 match &*t.root {
-                    // These are known when the object is destroyed, even if everything else was removed.
+                    // These objects are known when the object is destroyed, even if everything else was
+                    // removed.
                     "self" | "path" | "terraform" => false,
                     "count" => !word("index"),
                     "each" => !word("key"),

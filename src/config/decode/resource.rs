@@ -268,7 +268,7 @@ impl Decoder<'_> {
             } else {
                 "ephemeral"
             };
-            // Removed from the body here, so that they have no effect below.
+            // Such arguments are removed from the body, so that they have no effect below.
             for (name, _) in LIFECYCLE.attributes {
                 if let Some(attribute) = taken.attribute(name) {
                     self.diagnostics.push(
@@ -334,7 +334,7 @@ impl Decoder<'_> {
 
     /// Reports conditions that refer to their own resource by name.
     fn condition_avoids_itself(&mut self, rule: &CheckRule, kind: &str, resource: &addrs::Resource) {
-        // Before the operation the object does not exist; after it, `self` is the one instance that is checked.
+        // Before the operation the object does not exist; after it, `self` is the instance that is checked.
         let early = "A precondition is checked before its object is there, so it cannot refer to it. A postcondition can, by \
                      the name self.";
         for expr in [&rule.condition, &rule.error_message] {

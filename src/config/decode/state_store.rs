@@ -71,7 +71,8 @@ impl Decoder<'_> {
             range,
             type_range: label.range,
             provider: Some(StoreProvider {
-                // Replaced by `resolve_state_store`, when the requirements of the whole module are known.
+                // The provider is replaced by `resolve_state_store`, when the requirements of the whole module
+                // are known.
                 provider: Provider::implied(&name),
                 name,
                 body: provider.body,

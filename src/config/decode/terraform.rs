@@ -171,7 +171,7 @@ impl Decoder<'_> {
         let items = match expr.plain() {
             Expr::Object { items, .. } => items,
             Expr::Invalid { .. } => return Some(required),
-            // The form of Terraform 0.12: the version constraint alone.
+            // In the form of Terraform 0.12, the value is the version constraint alone.
             _ => {
                 if let Some(text) = parts::constant_string(&expr, self.diagnostics) {
                     required.constraint = self.provider_constraint(&text, expr.range(), &required.range);

@@ -44,7 +44,8 @@ impl Loader<'_> {
             mut losses,
         } = self.parse_directory(dir)?;
         let parsed = self.diagnostics.len();
-        // Checked before anything is decoded: a configuration for another version may be invalid for this one.
+        // The versions are checked before anything is decoded: a configuration for another version may be
+        // invalid for this one.
         let unmet = self.unmet_versions(&bodies);
         let mut module = if unmet.is_empty() {
             let headers: Vec<Header> = bodies.iter().flat_map(|(_, body)| headers(body)).collect();
@@ -65,8 +66,8 @@ impl Loader<'_> {
                 ..Module::default()
             }
         };
-        // Errors inside parts that could not be parsed are dropped: missing or unexpected arguments there may only be
-        // consequences of the syntax error.
+        // Errors inside parts that could not be parsed are dropped: a missing or unexpected argument may only be a
+        // consequence of the syntax error.
         let mut decoded = self.diagnostics.0.split_off(parsed);
         decoded.retain(|d| {
             !d.subject
@@ -85,7 +86,8 @@ impl Loader<'_> {
         let (mut names, left_out) = super::listing::listed(self.files, dir)?;
         names.retain(|(kind, _)| !kind.query || self.queries.as_deref() == Some(dir));
         self.left_out.extend(left_out.iter().map(|name| join(dir, name)));
-        // Sorted, so that results do not depend on the order in which the file system lists files.
+        // The files are sorted, so that results do not depend on the order in which the file system lists
+        // files.
         names.sort_by(|(_, a), (_, b)| a.cmp(b));
         let mut out = Parsed::default();
         for (kind, name) in names {
@@ -100,7 +102,7 @@ impl Loader<'_> {
                     continue;
                 }
             };
-            // Lossy: diagnostics show lines of files that are not UTF-8, too.
+            // Invalid text is replaced, because diagnostics show lines of files that are not UTF-8, too.
             self.sources
                 .insert(path.as_str(), String::from_utf8_lossy(&content).as_ref());
             let (body, problems) = if kind.json {

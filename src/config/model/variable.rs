@@ -14,7 +14,7 @@ use crate::model::check::CheckRule;
 #[derive(Clone, Debug)]
 pub struct Variable {
     pub name: Arc<str>,
-    /// Type constraint, `any` if there is none. It may have optional attributes.
+    /// Type constraint, with its optional attributes; `any` if the block has no type.
     pub ty: Type,
     /// True if the block has a `type` argument: without one, text from the command line is taken literally.
     pub typed: bool,
@@ -159,7 +159,7 @@ impl Variable {
 
     /// Fills in the defaults of optional attributes, and converts a value to the type.
     pub(crate) fn fit(&self, value: &Value) -> Result<Value, cty::ConvertError> {
-        // Defaults come first: the conversion makes missing optional attributes null.
+        // Defaults are applied first, because the conversion makes missing optional attributes null.
         cty::convert(&self.defaults.apply(value.clone()), &self.ty)
     }
 }

@@ -85,7 +85,8 @@ impl TestDecoder<'_> {
                  \"version\" argument.",
                 &at,
             );
-            // Removed, so that the decoder does not add its warning about a deprecated argument to the error.
+            // The argument is removed, so that the decoder does not add its warning about a deprecated argument
+            // to the error.
             block.body.attributes.retain(|a| &*a.name != "version");
         }
         self.decoder().provider(block)
@@ -114,7 +115,8 @@ impl TestDecoder<'_> {
             during_plan,
             range,
         };
-        // Before the directory's blocks, which these precede.
+        // The blocks of the provider block are added before the blocks of the directory, because these have
+        // lower precedence.
         self.mocks(std::mem::take(&mut taken.blocks), &mut out);
         if let Some(source) = taken.attribute("source")
             && let Some(dir) = parts::constant_string(&source.expr, self.diagnostics)
@@ -133,7 +135,8 @@ impl TestDecoder<'_> {
             overrides: Vec::new(),
             ..out.clone()
         };
-        // Collected in `all` first: duplicates among the files are errors, but the block may replace any of them.
+        // The blocks are collected in `all` first: duplicates among the files are errors, but the block may
+        // replace any of them.
         let bodies = (self.mock_data)(dir, at, self.diagnostics);
         for body in bodies {
             let taken = parts::exact(body, MOCK_DATA, self.diagnostics);

@@ -60,7 +60,7 @@ pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> 
         .map(|path| (path, false))
         .collect();
     let dir = join(root, tests);
-    // Otherwise the files are in the list already.
+    // If both are the same directory, its files are in the list already.
     if dir != root {
         let inside = names(files, &dir, tests, explicit, &mut out.diagnostics);
         paths.extend(inside.into_iter().map(|path| (path, true)));
@@ -104,7 +104,7 @@ fn parsed(
             return None;
         }
     };
-    // Recorded before parsing, because diagnostics show the text.
+    // The text is recorded before parsing, because diagnostics show the text.
     sources.insert(path, String::from_utf8_lossy(&bytes).as_ref());
     let (body, problems) = if path.ends_with(".json") {
         syntax::json::parse_file(path, &bytes)

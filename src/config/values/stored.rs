@@ -88,7 +88,8 @@ fn value(variable: &Variable, stored: &StoredValue, out: &mut CollectedValues) -
     };
     let (source, errors) = (ValueSource::Workspace, out.diagnostics.0.len());
     if let Content::Text(text) = content {
-        // Converted like a value, never parsed as an expression: the workspace says that it is text.
+        // The text is converted like a value, and never parsed as an expression, because the workspace declares
+        // it as text.
         let given = Given {
             content: Content::Value(Value::string(&text), variable.range.clone()),
             source,
@@ -98,7 +99,7 @@ fn value(variable: &Variable, stored: &StoredValue, out: &mut CollectedValues) -
     let found = evaluate(variable, &Given { content, source }, out);
     let is_error = |d: &Diagnostic| d.is_error();
     if found.is_none() && out.diagnostics.0.iter().skip(errors).any(is_error) {
-        // Diagnostics would point into a text that the user does not have at hand.
+        // Diagnostics with ranges would point into a text that the user does not have.
         out.diagnostics.0.truncate(errors);
         out.diagnostics.push(invalid(name));
     }

@@ -31,7 +31,7 @@ pub fn convert(value: &Value, to: &Type) -> Result<Value, ConvertError> {
     if value.ty() == to {
         return Ok(value.clone());
     }
-    // A constraint with optional attributes describes values without them.
+    // A type constraint with optional attributes describes values without such attributes.
     let plain = to.without_optional();
     if *value.ty() == plain {
         return Ok(value.clone());
@@ -68,7 +68,7 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
         // Unsafe, because order and duplicates are lost.
         (Type::List(e), Type::Set(w)) => !safe_only && can(e, w),
         (Type::Tuple(has), Type::List(w) | Type::Set(w)) => match element_target(has, w, safe_only) {
-            // If the common type has an `any`, it would have to be found for each value again.
+            // If the common type contains `any`, each value would need another type.
             Some(Type::Dynamic) => has.iter().all(|t| *t == Type::Dynamic),
             Some(target) => distinct(has).into_iter().all(|t| can(t, &target)),
             None => false,
@@ -265,7 +265,7 @@ fn to_sequence(
         true => Value::set(element, items),
         false => Value::list(element, items),
     };
-    // Without elements, an open element type can only be taken from the source's type.
+    // Without elements, `any` as element type can only be replaced by the source's element type.
     if items.is_empty() {
         let element = match from.element() {
             Some(own) if want == Type::Dynamic => own.clone(),
@@ -295,7 +295,8 @@ fn map_to_object(
     plain: &Arc<ObjectType>,
     path: &mut Steps,
 ) -> Result<Value, ConvertError> {
-    // Before any conversion: `can_convert` accepted the map for optional attributes that it may not have.
+    // The elements are checked before the attributes are converted: `can_convert` has accepted the map because
+    // the attributes are optional, but this map has an element for one whose type does not fit.
     let misfit = |a: &&ObjectAttribute| value.get(&a.name).is_some() && !can_convert(element, &a.ty, false);
     if let Some(a) = wants.attributes().iter().find(misfit) {
         let why = mismatch_message(element, &a.ty);
@@ -405,7 +406,7 @@ fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value 
             out.length_min = known.and_then(|r| r.length_min);
             out.length_max = known.and_then(|r| r.length_max);
             if matches!(to, Type::Set(_)) {
-                // Equal elements become one, but never none.
+                // Equal elements become one element, but never none.
                 out.length_min = out.length_min.map(|n| n.min(1));
             }
         }

@@ -113,7 +113,8 @@ impl Unification {
         if let Some(places) = parts_by_place(types) {
             let parts: Option<Vec<Type>> = places.iter().map(|parts| self.common(parts)).collect();
             let whole = with_parts(types.first()?, parts?);
-            // The parts were unified one by one; a part may not convert when it is `any`.
+            // The parts were unified one by one. If a part became `any`, the types may still not convert to the
+            // result.
             if self.all_convert(types, &whole) {
                 return Some(whole);
             }
@@ -156,7 +157,7 @@ impl Unification {
             if let Some(common) = first.iter().find(|ty| self.all_convert(types, ty)) {
                 return Some((*common).clone());
             }
-            // Generality is no total order, so there may be no most general type.
+            // Generality is only a partial order, so there may be no most general type.
             if first.is_empty() {
                 break;
             }
@@ -225,7 +226,7 @@ fn generality(a: &Type, b: &Type) -> Ordering {
         let mut overall = Ordering::Equal;
         for (a, b) in parts_of(a).iter().zip(&parts_of(b)) {
             let part = generality(a, b);
-            // More general in one part, and less in another: neither is more general.
+            // If a type is more general in one part, and less general in another, neither is more general.
             if overall != Ordering::Equal && part == overall.reverse() {
                 return Ordering::Equal;
             }

@@ -151,7 +151,7 @@ fn read_dynamic<T: Tree>(json: &T, depth: usize) -> Result<Value, CodecError> {
     };
     let ty =
         types::read(ty, 0).map_err(|e| CodecError::new(format!("failed to decode type for dynamic value: {e}")))?;
-    // Only a type constraint has optional attributes; a value has all or not.
+    // Only type constraints have optional attributes; in a value, all attributes are present.
     read(value, &ty.without_optional(), depth + 1)
 }
 

@@ -57,7 +57,8 @@ impl<'t> Members<'t> {
     /// Sorts the members, which texts of this crate already are. The last of several members with one name is used.
     fn finished(mut self) -> Members<'t> {
         if !self.0.is_sorted_by(|(a, _), (b, _)| a < b) {
-            // Reversed first, because the stable sort keeps this order for equal names, and `dedup_by` keeps the first.
+            // The members are reversed first, because the stable sort keeps this order for equal names, and `dedup_by`
+            // keeps the first.
             self.0.reverse();
             self.0.sort_by(|(a, _), (b, _)| a.cmp(b));
             self.0.dedup_by(|(later, _), (first, _)| later == first);

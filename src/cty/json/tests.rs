@@ -1,4 +1,4 @@
-//! JSON, both forms.
+//! Tests of both JSON forms.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -19,7 +19,8 @@ pub fn type_text(ty: &Type) -> String {
     text
 }
 
-// Written directly, without a document: the text precedes every value of type `any` in calls of plugins.
+// The text is written directly, without a document: the text precedes every value of type `any` in calls of
+// plugins.
 fn write(ty: &Type, out: &mut String) {
     let pair = |kind: &str, element: &Type, out: &mut String| {
         out.push_str(kind);

@@ -302,7 +302,8 @@ fn read_unordered(
     let items: Option<Vec<Value>> = slots.into_iter().collect();
     match items {
         Some(items) => Ok(Value::object_of(ty, items)),
-        // There were as many known names as attributes: if one is missing, another came twice.
+        // There were as many known names as attributes, so if one attribute is missing, the name of another is
+        // there twice.
         None => Err(CodecError::new("an attribute has two values")),
     }
 }
@@ -326,13 +327,14 @@ fn read_dynamic(from: &mut Reader<'_>, depth: usize) -> Result<Value, CodecError
     let ty =
         json::type_from_text(text).map_err(|e| CodecError::new(format!("the type of a value is not valid: {e}")))?;
     let ty = ty.without_optional();
-    // Optional attributes belong to type constraints; a value's type has none.
+    // Optional attributes belong to type constraints; the type of a value has none.
     read(from, &ty, depth + 1)
 }
 
 fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
     let (code, body) = from.extension()?;
-    // Extensions of one byte are unknown values without refinements, whatever their code: the original form.
+    // An extension of one byte is the original form of an unknown value: it has no refinements, whatever its
+    // code is.
     if body.len() <= 1 {
         return Ok(Value::unknown(ty.clone()));
     }
@@ -340,7 +342,7 @@ fn read_unknown(from: &mut Reader<'_>, ty: &Type) -> Result<Value, CodecError> {
         let message = format!("unsupported extension type {code:#04x} of length {}", body.len());
         return Err(CodecError::new(message));
     }
-    // The limit of Terraform's decoder.
+    // This is the limit of Terraform's decoder.
     if body.len() > MAX_REFINEMENT_BYTES {
         return Err(CodecError::new("oversize description of an unknown value"));
     }
@@ -424,7 +426,7 @@ fn read_refinement(from: &mut Reader<'_>, key: i64, ty: &Type, known: &mut Refin
                 known.length_max = Some(length);
             }
         }
-        // Refinements of later versions.
+        // Refinements of later versions are skipped.
         _ => from.skip(0)?,
     }
     Ok(false)

@@ -18,7 +18,7 @@ pub fn encode(value: &Value, ty: &Type) -> Result<Vec<u8>, CodecError> {
 }
 
 fn write(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<(), CodecError> {
-    // Marks would be lost in the encoding, and with them the protection of secrets.
+    // The encoding has no marks, so values with marks, such as secrets, are refused.
     if !value.marks().is_empty() {
         return Err(CodecError::new("value has marks, so it cannot be serialized"));
     }
@@ -69,8 +69,8 @@ fn write(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<(), CodecError> 
 }
 
 fn write_number(n: &Number, out: &mut Vec<u8>) {
-    // As Terraform's encoder: a double for a fraction that it holds exactly, else text. Whole numbers beyond 64 bits
-    // are text, too.
+    // As in Terraform's encoder, a fraction that a double holds exactly is a double, and any other is text. Whole
+    // numbers beyond 64 bits are text, too.
     if let Some(n) = n.to_i64() {
         write_int(n, out);
     } else if let Some(n) = n.to_f64_exact().filter(|_| !n.is_integer()) {
@@ -82,7 +82,7 @@ fn write_number(n: &Number, out: &mut Vec<u8>) {
 }
 
 fn write_int(n: i64, out: &mut Vec<u8>) {
-    // The shortest format of each number, as Go's cty writes it.
+    // Each number is written in its shortest format, as by Go's cty.
     match n {
         0..=0x7f => out.push(n as u8),
         0x80..=0xff => out.extend([0xcc, n as u8]),
@@ -181,7 +181,7 @@ fn write_unknown(known: Option<&Refinements>, out: &mut Vec<u8>) {
             }
         }
         if let Some(prefix) = &known.prefix {
-            // The prefix is a hint, so a shorter one is as true.
+            // The refinement only says how the text begins, so a shorter prefix is also correct.
             let prefix = if prefix.len() > MAX_PREFIX_BYTES {
                 let cut = (0..MAX_PREFIX_BYTES)
                     .rev()
@@ -209,7 +209,8 @@ fn write_unknown(known: Option<&Refinements>, out: &mut Vec<u8>) {
         }
     }
     let length = body.len() + 1;
-    // Too large to be decoded: an unknown value without refinements is still correct.
+    // The refinements would be too large to be decoded, and an unknown value without refinements is still
+    // correct.
     if count == 0 || length > MAX_REFINEMENT_BYTES {
         out.extend([0xd4, 0, 0]);
         return;

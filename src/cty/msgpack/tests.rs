@@ -1,4 +1,4 @@
-//! Msgpack, byte for byte.
+//! Tests of the msgpack form, byte for byte.
 
 use proptest::prelude::*;
 
@@ -176,7 +176,7 @@ fn invalid_refinements_are_refused() {
     let string = |bytes: &[u8]| decode(bytes, &Type::String);
     // Any extension of one byte is a plain unknown value.
     assert_eq!(string(&[0xd4, 0x63, 0x07]).unwrap(), Value::unknown(Type::String));
-    // Another code, a bound of a string, and a refinement of later versions.
+    // Invalid: another code, a bound for a string, and a refinement of later versions.
     assert!(string(&[0xd5, 0x05, 0x81, 0x01]).is_err());
     assert!(string(&[0xc7, 0x05, 0x0c, 0x81, 0x03, 0x92, 0x01, 0xc3]).is_err());
     assert_eq!(
@@ -211,7 +211,7 @@ fn hostile_bytes_are_errors() {
         reason(&[0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0], &Type::Number),
         "number is required"
     );
-    // A value of type `any` inside of one, repeatedly.
+    // A type `any` inside a value of type `any`, repeatedly.
     let mut deep = Vec::new();
     for _ in 0..100_000 {
         deep.extend([0x92, 0xa9]);

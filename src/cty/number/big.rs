@@ -413,7 +413,8 @@ fn finite_to_f64(mantissa: &UBig, exponent: i64) -> f64 {
         return 0.0;
     };
     if precision == 0 {
-        // Between half of the smallest double and itself; exactly half is rounded to even, which is zero.
+        // The number is between the smallest double and half of it. Exactly half is rounded to even, which is
+        // zero.
         return if mantissa.is_one() { 0.0 } else { f64::from_bits(1) };
     }
     let rounded = Big::round(false, mantissa.clone(), exponent, false, precision);
@@ -428,7 +429,7 @@ fn finite_to_f64(mantissa: &UBig, exponent: i64) -> f64 {
         return f64::INFINITY;
     }
     if top <= -1022 {
-        // Subnormal: the bits count units of two to the -1074.
+        // The number is subnormal: the bits count units of two to the -1074.
         return u32::try_from(exponent + 1074)
             .ok()
             .map_or(0.0, |shift| f64::from_bits(bits << shift));

@@ -106,7 +106,7 @@ pub(super) fn shortest(n: &Big) -> String {
     let sign = if n.negative { "-" } else { "" };
     let (mantissa, exponent) = match &n.magnitude {
         Magnitude::Zero => return format!("{sign}0"),
-        // Go writes the sign of an infinity always.
+        // Go always writes the sign of an infinity.
         Magnitude::Infinite => return if n.negative { "-Inf".into() } else { "+Inf".into() },
         Magnitude::Finite { mantissa, exponent } => (mantissa, *exponent),
     };
@@ -129,7 +129,7 @@ pub(super) fn ten_digits(n: &Big) -> String {
     };
     decimal.round(10);
     let length = decimal.digits.len() as i64;
-    // The rule of Go's verb `%.10g`.
+    // This is the rule of Go's verb `%.10g`.
     let limit = if length < 10 && length >= decimal.point {
         length
     } else {
@@ -166,7 +166,7 @@ pub(super) fn exact(mantissa: &UBig, exponent: i64) -> Decimal {
 /// Returns the fewest digits within half a unit in the last binary place.
 fn shortest_digits(mantissa: &UBig, exponent: i64, precision: u32) -> Decimal {
     let mut decimal = exact(mantissa, exponent);
-    // The mantissa with one bit more than its precision, so that 1 is half a unit.
+    // The mantissa gets one bit more than its precision, so that 1 is half a unit.
     let room = (precision as usize + 1).saturating_sub(mantissa.bit_len());
     let wide = mantissa << room;
     let wide_exponent = exponent - room as i64;

@@ -51,7 +51,7 @@ impl Number {
     /// zero.
     #[must_use]
     pub fn parse(text: &str) -> Option<Number> {
-        // Fast path for the common case: up to 18 digits, which fit 64 bits.
+        // This is a fast path for the common case: up to 18 digits, which fit 64 bits.
         if !text.is_empty() && text.len() <= 18 && text.bytes().all(|b| b.is_ascii_digit()) {
             let value = text.bytes().fold(0_i64, |n, b| n * 10 + i64::from(b - b'0'));
             return Some(Number(Repr::Int {
@@ -174,7 +174,7 @@ impl Number {
     #[must_use]
     pub fn mul(&self, other: &Number) -> Option<Number> {
         if let (Repr::Int { value: a, precision: p }, Repr::Int { value: b, precision: q }) = (&self.0, &other.0)
-            // Zeros take the slow path, which knows minus zero.
+            // Zeros take the slow path, which distinguishes minus zero.
             && *a != 0
             && *b != 0
             && let Some(value) = a.checked_mul(*b)
@@ -192,7 +192,7 @@ impl Number {
     #[must_use]
     pub fn div(&self, other: &Number) -> Option<Number> {
         if let (Repr::Int { value: a, precision: p }, Repr::Int { value: b, precision: q }) = (&self.0, &other.0)
-            // Only without a remainder: then the quotient is exact in any precision.
+            // The quotient is taken only without a remainder: then it is exact in any precision.
             && *a != 0
             && a.checked_rem(*b) == Some(0)
         {
@@ -396,7 +396,7 @@ impl PartialEq for Number {
         match (&self.0, &other.0) {
             (Repr::Int { value: a, .. }, Repr::Int { value: b, .. }) => a == b,
             (Repr::Big(a), Repr::Big(b)) if a.precision != b.precision && !a.is_integer() && !b.is_integer() => {
-                // Numbers that are far apart differ without rendering them.
+                // Numbers that are far apart differ, so they need not be rendered.
                 a.is_near(b) && decimal::shortest(a) == decimal::shortest(b)
             }
             _ => self.compare(other) == Ordering::Equal,

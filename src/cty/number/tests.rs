@@ -59,7 +59,7 @@ fn huge_exponents_take_constant_time() {
     ] {
         assert_eq!(Number::parse(text), None, "{text}");
     }
-    // Around the limit, the text is a number or none, but never infinity or zero.
+    // Near the limit, a text is either an ordinary number or refused, but never infinity or zero.
     for exponent in (300_000..360_000).step_by(4_999) {
         for text in [
             format!("991e{exponent}"),
@@ -72,7 +72,7 @@ fn huge_exponents_take_constant_time() {
     }
     assert_eq!(Number::parse(&format!("0.{}1e999999999", "0".repeat(1000))), None);
     assert_eq!(Number::parse(&format!("1{}e-999999999", "0".repeat(1000))), None);
-    // Nor do they grow by arithmetic beyond it.
+    // Arithmetic does not produce numbers beyond the limit either.
     let mut n = p("1e300");
     for _ in 0..64 {
         n = n.mul(&n).unwrap();
@@ -228,7 +228,8 @@ proptest! {
 
     #[test]
     fn text_rounds_to_the_nearest_double(text in "-?[0-9]{1,20}\\.[0-9]{1,20}(e-?[0-9]{1,3})?") {
-        // Rounding twice, to 512 bits and then to 53, differs only in cases too rare to occur here.
+        // The number is rounded to 512 bits and then to 53. The result differs from rounding once only in cases
+        // too rare to occur here.
         prop_assert_eq!(p(&text).to_f64(), text.parse::<f64>().unwrap());
     }
 

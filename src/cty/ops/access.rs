@@ -36,8 +36,8 @@ pub fn index(collection: &Value, key: &Value) -> Result<Value, OpError> {
     element(collection, &key, by_number)
 }
 
-/// Returns the element with a key that has the type of the collection's keys. `by_number` tells if the key was a number
-/// before its conversion.
+/// Returns the element with a key that has the type of the collection's keys. `by_number` is true if the key was a
+/// number before its conversion.
 fn element(collection: &Value, key: &Value, by_number: bool) -> Result<Value, OpError> {
     // An element that is not known yet has the marks of the collection; a known one has those of the key, too, as in
     // Terraform.
@@ -147,7 +147,7 @@ pub fn get_attribute(object: &Value, name: &str) -> Result<Value, OpError> {
             (Some(_), Some(found)) => Ok(found.clone().with_marks(marks)),
             (Some(ty), None) => Ok(Value::unknown(ty.clone()).with_marks(marks)),
         },
-        // Any key may be in an unknown map.
+        // An unknown map may have any key.
         Type::Map(element) if !object.is_known() => Ok(Value::unknown((**element).clone()).with_marks(marks)),
         Type::Map(_) => match object.get(name) {
             Some(found) => Ok(found.clone().with_marks(marks)),
@@ -193,7 +193,7 @@ pub fn length(collection: &Value) -> Result<Value, OpError> {
     }
     let out = match (collection.kind(), collection.ty(), length_bounds(collection)) {
         (_, _, (min, Some(max))) if min == max => Value::number(min),
-        // The elements of a set that are unknown may be equal.
+        // Unknown elements of a set may be equal, so its length is not known.
         (Kind::Unknown(_), _, (min, max)) | (_, Type::Set(_), (min, max)) => Value::unknown_refined(
             Type::Number,
             Refinements {

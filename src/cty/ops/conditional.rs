@@ -99,7 +99,7 @@ fn either(ty: &Type, yes: &Value, no: &Value) -> Value {
         known.number_max = wider(upper(yes), upper(no), |a, b| a > b);
     } else if yes.ty().is_collection() && yes.ty() == no.ty() {
         let ((yes_min, yes_max), (no_min, no_max)) = (length_bounds(yes), length_bounds(no));
-        // A null does not contradict bounds of the length.
+        // A null value has no length, so the bounds of the other result stay correct.
         known.length_min = Some(yes_min.min(no_min));
         known.length_max = yes_max.zip(no_max).map(|(a, b)| a.max(b));
     }

@@ -38,7 +38,7 @@ fn compare(a: &Value, b: &Value) -> Option<bool> {
         return Some(true);
     }
     if has_open_type(a) || has_open_type(b) {
-        // Types that cannot become equal decide.
+        // If neither type can become the other, the values are not equal.
         return if a.ty().conforms_to(b.ty()) || b.ty().conforms_to(a.ty()) {
             None
         } else {
@@ -104,7 +104,7 @@ fn can_be(unknown: &Value, known: &Value) -> bool {
         return !unknown.is_certainly_not_null();
     }
     if !known.ty().conforms_to(unknown.ty()) {
-        // Even if the unknown value may be null, it will not be a present value of another type.
+        // The unknown value will not become a value of another type, even if it may be null.
         return false;
     }
     let Some(facts) = unknown.refinements() else {

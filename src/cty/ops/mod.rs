@@ -62,7 +62,8 @@ fn logic(a: &Value, b: &Value, f: fn(bool, bool) -> bool) -> Result<Value, OpErr
     let (a, b, marks) = operands(a, b, &Type::Bool)?;
     let out = match (a.as_bool(), b.as_bool()) {
         (Some(a), Some(b)) => Value::bool(f(a, b)),
-        // Unknown even if one operand decides: a known result would hide an error in the other operand.
+        // The result is unknown even if one operand decides it: a known result would hide an error in the other
+        // operand.
         _ => Value::unknown_not_null(Type::Bool),
     };
     Ok(out.with_marks(marks))
@@ -143,7 +144,7 @@ fn arithmetic(a: &Value, b: &Value, f: fn(&Number, &Number) -> Option<Number>, e
     let (a, b, marks) = operands(a, b, &Type::Number)?;
     let out = match (a.as_number(), b.as_number()) {
         (Some(a), Some(b)) => Value::number(f(a, b).ok_or_else(|| OpError::failed(error))?),
-        // Bounds of the operands are not used: a plan must not know more than Terraform's.
+        // The operands' bounds do not give bounds for the result: a plan must not know more than Terraform's.
         _ => Value::unknown_not_null(Type::Number),
     };
     Ok(out.with_marks(marks))
@@ -174,7 +175,7 @@ fn comparison(a: &Value, b: &Value, expected: Ordering, or_equal: bool) -> Resul
     let out = match (a.as_number(), b.as_number()) {
         (Some(a), Some(b)) => Value::bool(a.compare(b) == expected || or_equal && a == b),
         _ => {
-            // Disjoint ranges decide.
+            // Ranges that do not overlap decide the comparison.
             let ((a_min, a_max), (b_min, b_max)) = (bounds(&a), bounds(&b));
             let order = if a_max.compare(&b_min).is_lt() {
                 Some(Ordering::Less)

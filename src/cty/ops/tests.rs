@@ -1,4 +1,4 @@
-//! Operators.
+//! Tests of operators.
 
 use super::*;
 use crate::{Kind, Marks, Refinements};

@@ -48,7 +48,8 @@ pub enum Kind {
 
 impl Value {
     fn build(ty: Type, kind: Kind) -> Value {
-        // Computed once: checks of marks and unknown parts then need no walk.
+        // The marks and unknown parts of all elements are computed once: checks of marks and unknown parts then
+        // need no walk.
         let mut deep_marks = Marks::NONE;
         let mut deep_unknown = false;
         match &kind {
@@ -176,7 +177,7 @@ impl Value {
     #[must_use]
     pub fn object_of(ty: &Arc<ObjectType>, values: Vec<Value>) -> Value {
         debug_assert_eq!(ty.len(), values.len(), "object with missing attributes");
-        // The common case shares the type with other objects.
+        // Usually the value has the type already, which is shared with other objects.
         let same = ty
             .attributes()
             .iter()
@@ -440,7 +441,7 @@ impl Value {
                     .map(|(a, v)| f(Part::Attribute(&a.name), v))
                     .collect(),
             ),
-            // Results may be equal, and have another order.
+            // Converted elements may be equal, and may have another order.
             (Kind::Seq(items), Type::Set(e)) => {
                 Value::set((**e).clone(), items.iter().map(|v| f(Part::SetElement, v)).collect())
             }

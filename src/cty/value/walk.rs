@@ -25,7 +25,7 @@ impl Value {
             if !value.marks().is_empty() {
                 found.push((path.clone(), value.marks()));
             }
-            // Parts without marks inside are not searched.
+            // Parts that contain no marks are not searched.
             !value.deep_marks().is_empty()
         });
         found
@@ -110,7 +110,8 @@ fn transform(value: &Value, path: &mut Path, f: &mut impl FnMut(&Path, Value) ->
 
 fn mark(value: Value, paths: &[(&[Step], Marks)]) -> Value {
     let mut marks = value.marks();
-    // Paths by the part they continue in. Sorted, so that each part is rebuilt once.
+    // These are the paths, by the part in which they continue. They are sorted, so that each part is rebuilt
+    // once.
     let mut onward: Vec<(usize, &[Step], Marks)> = Vec::new();
     for (steps, added) in paths {
         match steps {

@@ -34,7 +34,7 @@ impl<'a> Triggered<'a> {
         Triggered(out)
     }
 
-    /// Returns the invocations of these events of an object.
+    /// Returns the invocations that these events of an object trigger.
     fn for_object<'t>(
         &'t self,
         address: &AbsResourceInstance,
@@ -67,7 +67,7 @@ impl<'a> Triggered<'a> {
 impl Applier<'_> {
     /// Invokes the actions that the creation or the update of an object triggers before it (`caller` is the planned
     /// object) or after it (`caller` is the new object). An error means that the operation has failed. A new object is
-    /// tainted where the trigger says so, from its creation until the last such trigger has succeeded.
+    /// tainted if the trigger requires it, from its creation until the last such trigger has succeeded.
     pub(super) async fn invoke_triggered(
         &self,
         s: &ObjectOperation<'_>,
@@ -132,7 +132,7 @@ impl Applier<'_> {
             about: &about,
         };
         let evaluated = action.evaluate(evaluator, call, false);
-        // The evaluation of `caller` has recorded a value of the resource that is not final.
+        // The evaluation of `caller` has recorded a value for the resource, which is not its final one.
         evaluator.forget_resource_value(&s.address.containing_resource());
         let (config, warnings) = evaluated?;
         evaluator.report(warnings);
@@ -185,8 +185,8 @@ impl Applier<'_> {
                 continue;
             };
             let problems = failed.unreported();
-            // A failed action must not keep objects alive that the user wants
-            // to be gone: in destroy mode, it becomes a warning.
+            // A failed action must not prevent the destruction of objects, so in destroy mode its failure
+            // becomes a warning.
             let continues = self.plan.mode == Mode::Destroy || trigger.on_failure == ActionFailure::Continue;
             if !continues {
                 return Err(self.context.fail(problems));
@@ -232,7 +232,7 @@ impl Applier<'_> {
             .about(about)
             .into());
         }
-        // An interrupt stops between actions: one that has begun cannot be taken back.
+        // An interrupt stops between actions: an action that has begun cannot be undone.
         if self.context.inputs.stop.is_requested() {
             return Err(Diagnostic::error(
                 "Action not invoked",
@@ -246,7 +246,8 @@ impl Applier<'_> {
         let Some(actions) = provider.actions() else {
             return Err(no_actions(invocation).into());
         };
-        // The intent must be durable before the provider is called, so that a crash leaves the invocation named.
+        // The intent must be durable before the provider is called, so that after a crash the journal names the
+        // invocation.
         let intent = intent(invocation);
         let begun = self.results.sink.begin(intent.clone()).await;
         begun.map_err(|diagnostic| Diagnostics::from(diagnostic.about(about)))?;
@@ -266,7 +267,7 @@ impl Applier<'_> {
         };
         let ty = &action.address.action.ty;
         let answer = actions.invoke_action(ty, plain, &progress).await;
-        // Whatever the response is, it is known: the next run need not name this invocation.
+        // The provider has responded, so the next run need not report this invocation as unfinished.
         self.results.sink.end(&intent);
         let problems = match answer {
             Ok(answer) => {
@@ -299,7 +300,7 @@ fn taints(trigger: &LifecycleTrigger) -> bool {
 struct InvocationFailure {
     problems: Diagnostics,
     /// Set if the action itself has failed. An error of the configuration fails the operation whatever `on_failure`
-    /// says.
+    /// is.
     may_continue: bool,
 }
 

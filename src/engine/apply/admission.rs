@@ -51,7 +51,8 @@ impl Applier<'_> {
             .get(&change.provider.provider);
         resource.mode == addrs::Mode::Managed
             && schema.is_some_and(|schema| schema.state_only.contains(&*resource.ty))
-            // While requests take long (RSA keys are made, say), no more run than usual: an interrupt waits for all.
+            // While requests take long, such as the generation of RSA keys, no more operations run than usual,
+            // because an interrupt waits for all of them.
             && self.slots.are_short()
             && !self.triggered.concerns(&change.address)
             && self.provisioners(&change.address.config()).is_empty()

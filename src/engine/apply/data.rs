@@ -31,7 +31,7 @@ impl Applier<'_> {
             block,
             repetition: &expansion.repetition(&s.address.resource.key),
         };
-        // Before the read, as a precondition may be there to prevent it.
+        // The preconditions are checked before the read, which a precondition may be meant to prevent.
         evaluator.check_preconditions(instance, FailureSeverity::Error)?;
         let scope = evaluator.instance_scope(instance)?;
         let config = object_config::object_config(evaluator, s.address, &block.body, s.schema, &scope)?;
@@ -106,7 +106,7 @@ impl Applier<'_> {
             problems.extend(data_problems(value, s.schema, provider, s.address));
         }
         let failed = problems.has_errors();
-        // The read of a check's data source fails the check, not the apply.
+        // If the data source of a check block cannot be read, the check fails, but not the apply.
         match check {
             Some(check) => {
                 let of = Checked::Check(s.address.module.clone(), check.clone());

@@ -146,7 +146,8 @@ impl Applier<'_> {
             identity: answer.value.identity,
         };
         self.record_remaining(s, stored, deposed, left);
-        // After the record, so that a crash in between finds the intent open.
+        // The intent is ended after the object is recorded: if a crash comes in between, the intent is still
+        // open.
         self.results.sink.end(&intent);
         Err(Reported)
     }

@@ -90,7 +90,7 @@ impl Applier<'_> {
                 }
             }
         }
-        // The other objects had their conditions evaluated in their operations.
+        // The conditions of the other objects were evaluated in their operations.
         for change in self.plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             let resource = change.address.config();
             let Some(block) = self.context.inputs.config.resource(&resource) else {
@@ -132,7 +132,7 @@ impl Applier<'_> {
         let root = &self.context.inputs.config.root;
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if refresh_only && !self.plan.is_applyable() {
-            // The state has the known outputs already.
+            // The state already has the known outputs.
             return;
         }
         let severity = if refresh_only {
@@ -174,7 +174,7 @@ impl Applier<'_> {
                 state.outputs.insert(
                     name.clone(),
                     OutputValue {
-                        // Attributes of missing objects stay unknown where no object is created.
+                        // If no object was created, its attributes are still unknown, and are stored as null.
                         value: nulls_for_unknowns(&value),
                         sensitive: declared.is_some_and(|o| o.sensitive),
                     },

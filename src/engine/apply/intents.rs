@@ -29,7 +29,7 @@ impl Applier<'_> {
         action: IntentAction,
         planned: Option<&Value>,
     ) -> Result<Intent, Reported> {
-        // A value that cannot be encoded is refused later, by the call itself.
+        // A value that cannot be encoded is refused later, by the request itself.
         let planned = planned.and_then(|value| cty::msgpack::encode(value, &s.schema.implied_type()).ok());
         let intent = Intent {
             address: s.address.to_string(),

@@ -63,7 +63,8 @@ impl Applier<'_> {
             self.invoke_before(s, instance, &values).await?;
         }
         let value = if update && values.planned == values.prior {
-            // Only sensitivity changes, or unknown values turned out to be unchanged: no call to the provider is needed.
+            // Either only sensitivity changes, or unknown values turned out to be unchanged, so no request to the
+            // provider is needed.
             let value = with_marks(values.planned, &values.marks, s.schema);
             self.store(s, value.clone(), values.identity, values.private, false)?;
             let invoked = self.invoke_triggered(s, instance, false, &value).await;
@@ -144,7 +145,8 @@ impl Applier<'_> {
             false => IntentAction::Create,
         };
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
-        // Before the intent: the slot of the current object must be free for the new one when the provider answers.
+        // The old object is deposed before the intent, because the slot of the current object must be free for
+        // the new one when the provider answers.
         let deposed = self.depose(index, s);
         let intended = self.intend(s, None, intended, Some(&values.planned)).await;
         let begun = match intended {
@@ -200,7 +202,8 @@ impl Applier<'_> {
             }
             _ => {}
         }
-        // The next operation may start while provisioners have been waited for; here only the disk is.
+        // This operation gives up its slot while it waits until its result is on the disk, so that the next one
+        // can start.
         self.settle(s.slot).await;
         self.report_end(s, action, began, result.as_ref().ok());
         result
@@ -382,7 +385,7 @@ impl Applier<'_> {
         let provider = &s.change.provider.provider;
         self.context
             .report(planned_write_only(&again.planned, s.schema, provider, s.address))?;
-        // The approved plan binds the final one: only values that were unknown may differ.
+        // The final plan must match the approved one: only values that were unknown may differ.
         let mut problems = plan_problems(&s.schema.block, prior, &config, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
         // Providers of the old SDK break these rules and are tolerated, as in Terraform.
@@ -485,11 +488,11 @@ impl Applier<'_> {
             return Err(Reported);
         }
         let value = with_marks(state, &values.marks, s.schema);
-        // A new object is finished only when its provisioners and actions have succeeded. Until then it is stored as
+        // A new object is complete only when its provisioners and actions have succeeded. Until then it is stored as
         // tainted, so that the next plan replaces it if the run ends in between.
         let tainted = (failed && s.change.action != Action::Update) || steps.remain();
         self.store(s, value.clone(), applied.identity, applied.private, tainted)?;
-        // Stored also after an error: the object exists, and would be forgotten otherwise.
+        // The object is stored even after an error, because the object exists and would be forgotten otherwise.
         if failed { Err(Reported) } else { Ok(value) }
     }
 

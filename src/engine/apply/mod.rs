@@ -88,7 +88,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
             result = &mut work => result,
             () = inputs.stop.requested() => {
                 inputs.events.event(Event::Stopping);
-                // Running operations are asked to stop, and waited for; no others start.
+                // Running operations are asked to stop, and apply waits for them; no other operation starts.
                 let stop = async {
                     tokio::select! {
                         () = providers.stop() => {}
@@ -136,7 +136,7 @@ async fn with_providers(
         Ok(blocks) => blocks,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
-    // A provider function that gives another result than in the plan is an error: the plan was approved with that
+    // It is an error if a provider function returns another result than in the plan, which was approved with that
     // result.
     providers.functions().expect(&plan.function_results);
     let state = Arc::new(Mutex::new(plan.prior_state.clone()));
@@ -212,14 +212,15 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         let resources = changed.map(|c| c.address.config()).collect();
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
-    // First, so that the journal has everything that the operations build on.
+    // These changes come first, so that the journal contains everything that the operations build on.
     applier.pass_changes_before_apply();
     let work = async {
         // An imported object without changes has no operation that reports the import.
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             applier.report_import(change);
         }
-        // More nodes than slots: operations that wait for the disk leave their slot to others.
+        // There are more nodes than slots, because operations that wait for the disk leave their slot to
+        // others.
         let limit = inputs.at_once(inputs.parallelism.saturating_add(SETTLING));
         walk(&graph, limit, |node| applier.visit(graph[node])).await;
         applier.finish().await
@@ -411,13 +412,13 @@ impl Applier<'_> {
         self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` says which operation
-    /// has ended.
+    /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` is the operation
+    /// that has ended.
     fn update<T>(&self, change: &ResourceChange, answers: Answers, update: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = update(&mut state);
         let objects = state.instance(&change.address).cloned();
-        // With the lock held, so that results of an instance arrive in order.
+        // The state is still locked here, so that results of an instance arrive in order.
         self.results
             .sink
             .instance(&change.address, &change.provider, objects, answers);
@@ -478,7 +479,8 @@ impl Applier<'_> {
         };
         let slot = self.slots.admit().await;
         slot.run().await;
-        // Checked after the slot is granted: the stop may have been requested while the invocation waited for it.
+        // A requested stop is checked after the slot is granted: the stop may have been requested while the
+        // invocation waited for it.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -500,8 +502,8 @@ impl Applier<'_> {
         self.results.failed().insert(change.address.config());
     }
 
-    /// Waits until the results of an operation are durable. Another operation takes its slot meanwhile, as waiting is
-    /// no work.
+    /// Waits until the results of an operation are durable. Another operation can use the slot meanwhile, because
+    /// this one only waits.
     async fn settle(&self, slot: &Slot<'_>) {
         slot.release();
         self.results.sink.settled().await;
@@ -514,7 +516,7 @@ impl Applier<'_> {
         change: &ResourceChange,
         slot: &Slot<'_>,
     ) -> Result<(), Reported> {
-        // Needs no provider: nothing happens to the object itself.
+        // Forgetting needs no provider, because nothing happens to the object itself.
         if change.action == Action::Forget {
             match &change.deposed {
                 Some(key) => self.update_deposed(change, DeposedKey(key.clone()), None),
@@ -553,7 +555,7 @@ impl Applier<'_> {
             provider,
             slot,
         };
-        // A replacement has two operations with the same change: the operation says which part this is.
+        // A replacement has two operations with the same change: the operation determines which part this is.
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
             (_, Action::Read) => self.read(&subject).await,

@@ -91,7 +91,7 @@ impl<'a> Openings<'a> {
         Ok(())
     }
 
-    // Computed once for each block: all instances of a resource ask for the same list.
+    // The list is computed once for each block: all instances of a resource ask for the same list.
     fn ephemerals_before(&self, block: &Block) -> Arc<[ConfigResource]> {
         let mut before = self.ephemerals_before.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = before.get(block) {

@@ -79,7 +79,8 @@ impl Applier<'_> {
         value: &Value,
     ) -> Result<(), Reported> {
         for provisioner in provisioners.list.iter().filter(|p| p.when == when) {
-            // An invalid block is an error whatever its `on_failure` says, and before the provisioner starts.
+            // An invalid block is an error whatever its `on_failure` is, so it is evaluated before the
+            // provisioner starts.
             let prepared = self.prepared(provisioners.connection, provisioner, s, repetition, value);
             let Some(prepared) = prepared.map_err(|diagnostics| self.context.fail(diagnostics))? else {
                 continue;
@@ -95,7 +96,8 @@ impl Applier<'_> {
                 by: provisioner.ty.to_string(),
                 planned: String::new(),
             };
-            // Durable before it starts: a provisioner that a crash cuts short may have run in part.
+            // The intent is durable before the provisioner starts: if a crash interrupts it, a part of it may
+            // have run.
             self.begin(&intent).await?;
             let result = self.provision_one(provisioner, prepared, s).await;
             self.results.sink.end(&intent);
@@ -128,8 +130,8 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Evaluates the arguments and the connection of a provisioner. `None` where the module is gone, so that nothing
-    /// can be evaluated.
+    /// Evaluates the arguments and the connection of a provisioner. `None` if the module does not exist any more, so
+    /// that nothing can be evaluated.
     fn prepared(
         &self,
         shared: Option<&Connection>,
@@ -145,7 +147,7 @@ impl Applier<'_> {
         let evaluator = &self.context.evaluator;
         let block = self.context.inputs.config.resource(&s.address.config());
         let value = match block {
-            // An object that is being destroyed was used before its deprecation.
+            // A deprecation does not matter to an object that is being destroyed.
             Some(block) if provisioner.when == ProvisionerWhen::Create => {
                 evaluator.marked_self(s.address, block, value.clone())
             }

@@ -12,8 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::lanes::LanePlace;
 
-/// Number of operations that may wait for their results to be durable, beside those that run. One synchronisation of
-/// the journal is enough for all of them.
+/// Number of operations that may wait for their results to be durable, in addition to the running ones. One
+/// synchronisation of the journal is enough for all of them.
 pub(super) const SETTLING: usize = 256;
 
 /// Requests shorter than this have their intents written ahead. With longer ones, the journal would name operations
@@ -28,7 +28,8 @@ const AHEAD: usize = 120;
 pub(super) struct Slots {
     /// Permits of operations that run.
     running: Arc<Semaphore>,
-    /// Permits of operations on objects that are in the state alone, if they do not share those of the others.
+    /// Permits of operations on objects that are in the state alone, if these do not share the permits of the
+    /// other operations.
     local: Option<Arc<Semaphore>>,
     /// Permits of operations that run, or are about to.
     admitted: Arc<Semaphore>,
@@ -109,7 +110,7 @@ impl Slots {
     /// Sets the number of operations that may be about to run.
     fn admit_ahead(&self, ahead: usize) {
         let before = self.ahead.load(Ordering::Relaxed);
-        // A failed exchange means that another thread has changed the limit, and this change is left out.
+        // If the exchange fails, another thread has changed the limit, and this change is dropped.
         let change = |to| {
             self.ahead
                 .compare_exchange(before, to, Ordering::Relaxed, Ordering::Relaxed)
@@ -117,7 +118,7 @@ impl Slots {
         if ahead > before && change(ahead).is_ok() {
             self.admitted.add_permits(ahead - before);
         } else if ahead < before {
-            // Only free permits can be taken back; the rest is taken with one of the next requests.
+            // Only free permits can be taken back; the rest is taken back with later requests.
             let taken = self.admitted.forget_permits(before - ahead);
             if taken > 0 && change(before - taken).is_err() {
                 self.admitted.add_permits(taken);

@@ -14,8 +14,8 @@ const FAILED: u8 = 3;
 
 /// Status of every operation of a plan.
 pub(super) struct Tally {
-    /// Two for each change: the status of its change operation, and that of its destroy operation; then one for each
-    /// invocation.
+    /// Statuses of the operations: two for each change (its change operation and its destroy operation), and then
+    /// one for each invocation.
     status: Vec<AtomicU8>,
     /// Number of changes.
     changes: usize,
@@ -27,18 +27,18 @@ pub struct UnfinishedOperation {
     pub address: String,
     /// Action on the object: create, update, delete, read or forget. `None` if an action of a provider is invoked.
     pub action: Option<Action>,
-    /// Object in the state, where the operation was cut short.
+    /// Object in the state, if the operation was interrupted.
     pub recorded: Option<Recorded>,
 }
 
-/// Record in the state of an object whose operation was cut short.
+/// Record in the state of an object whose operation was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// No object.
     Nothing,
     /// New object whose provisioners or actions had not all succeeded: the next plan replaces it.
     Tainted,
-    /// Object: the new one of a creation, otherwise the one from before the operation.
+    /// The object: the new one of a creation, otherwise the one that existed before the operation.
     Object,
 }
 
@@ -156,7 +156,7 @@ impl Tally {
             let Some(change) = plan.changes.get(index as usize) else {
                 continue;
             };
-            // An interrupted read leaves nothing behind; a change may have.
+            // An interrupted read has no effect, but an interrupted change may have one.
             let cut_short = status == RUNNING && change.address.resource.resource.mode == addrs::Mode::Managed;
             list.push(UnfinishedOperation {
                 address: change.address.to_string(),
@@ -167,7 +167,7 @@ impl Tally {
                 },
                 action: Some(match change.action {
                     _ if destroy => Action::Delete,
-                    // Its destruction is an operation of its own.
+                    // The destruction of the old object is an operation of its own.
                     replace if replace.is_replace() => Action::Create,
                     action => action,
                 }),

@@ -29,7 +29,7 @@ impl Edges<'_> {
     }
 
     fn undeclared_action(&mut self, config: &ModuleNode, action: &Action, range: &Range) {
-        // A declaration may be in a part that could not be parsed, which has been reported.
+        // The declaration may be in a part of the file that could not be parsed, which has been reported.
         if config.module.losses.may_declare(&action.name) {
             return;
         }
@@ -52,7 +52,7 @@ impl Edges<'_> {
             let Some(node) = self.blocks.find(&Block::Action(address.clone())) else {
                 continue;
             };
-            // An action has instances only where its module has: the call comes first.
+            // An action has instances only if its module has some, so it depends on the module call.
             if let Some(call) = config.path.parent() {
                 let (parent, name) = call;
                 if let Some(call) = self.blocks.find(&Block::Call(parent, name.clone())) {
@@ -62,8 +62,8 @@ impl Edges<'_> {
             let Some(provider) = self.root().provider_for_action(&address) else {
                 continue;
             };
-            // An unknown type has no schema. Its error is reported when the
-            // action is visited; its references count all the same.
+            // An unknown type has no schema. That error is reported when the action is visited, and the
+            // references are used in any case.
             let nothing = BlockSchema::default();
             let schema = self.schemas().action(&provider.provider, &action.address.ty);
             let schema = schema.map_or(&nothing, |s| &s.block);
@@ -106,7 +106,8 @@ impl Edges<'_> {
         action: &Action,
         firsts: Vec<(NodeIndex, Range)>,
     ) {
-        // New edges to the action itself do not change what depends on it.
+        // The dependents are collected once, because edges that lead to the action do not change what depends
+        // on it.
         let mut after: HashSet<NodeIndex> = HashSet::new();
         let mut search = Dfs::new(&self.blocks.graph, node);
         while let Some(found) = search.next(&self.blocks.graph) {

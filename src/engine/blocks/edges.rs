@@ -43,7 +43,7 @@ pub(super) struct Edges<'a> {
 pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) -> Option<&'c ModuleNode> {
     match &reference.subject {
         Referenceable::Module(name) | Referenceable::ModuleInstance(name, _) => config.children.get(name),
-        // An attribute of a module call with `for_each` may be an instance key.
+        // With `for_each`, what looks like an attribute of a module call may be an instance key.
         Referenceable::ModuleOutput(name, addrs::InstanceKey::None, _) => {
             let call = config.module.module_calls.get(name)?;
             (call.count.is_some() || call.for_each.is_some()).then(|| config.children.get(name))?
@@ -55,9 +55,9 @@ pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) ->
 /// Time of evaluation of references.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
-    /// Whenever their block is evaluated: their errors are known now.
+    /// References that are evaluated whenever their block is, so that their errors are known now.
     Always,
-    /// If there is such a dynamic block: their errors are found when they are evaluated.
+    /// References that are evaluated only if a dynamic block has elements, so that their errors are found then.
     Expanded,
 }
 
@@ -191,14 +191,14 @@ impl<'a> Edges<'a> {
         for attribute in &called.inputs.attributes {
             let variable = Block::Variable(child.path.clone(), attribute.name.clone());
             if let Some(variable) = self.blocks.find(&variable) {
-                // The argument is evaluated in the caller, but it is the variable that needs its references.
+                // The argument is evaluated in the caller, but its references are dependencies of the variable.
                 self.exprs(config, variable, [&attribute.expr]);
             }
         }
         for output in child.module.outputs.keys() {
             let output = self.blocks.node(Block::Output(child.path.clone(), output.clone()));
             for first in &waits {
-                // `depends_on` of a call holds for everything in the module, also for outputs that use no resource.
+                // `depends_on` of a call applies to everything in the module, even to outputs that use no resource.
                 self.blocks.connect(*first, output);
             }
         }
@@ -218,7 +218,7 @@ impl<'a> Edges<'a> {
         let nothing = BlockSchema::default();
         let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
         self.body(config, node, &resource.body, schema.map_or(&nothing, |s| &s.block));
-        // The value of provider_meta goes with every request about the object.
+        // Each request about the object carries the value of provider_meta.
         if let Some(meta) = config.module.provider_meta.get(&provider.provider) {
             let schema = schemas.providers.get(&provider.provider);
             let schema = schema.and_then(|schema| schema.provider_meta.as_ref());
@@ -363,7 +363,7 @@ impl<'a> Edges<'a> {
             (Repetition::Count | Repetition::ForEach, false, Some(TraversalStep::Attribute { .. })) => {
                 Some(missing_key(&block.address, repetition, &reference.range))
             }
-            // A splat, or the value of all instances.
+            // The reference is a splat, or the value of all instances.
             (Repetition::Count | Repetition::ForEach, false, _) => None,
             _ => {
                 let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;

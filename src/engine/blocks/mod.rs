@@ -118,8 +118,8 @@ fn resources_in(state: &State) -> Vec<StateResource> {
 pub(crate) enum ProviderBlocks {
     /// All provider blocks: the command `validate` judges the whole configuration.
     All,
-    /// Provider blocks that are used. A plan evaluates no others, as in Terraform: their arguments may be missing where
-    /// nobody needs them.
+    /// Provider blocks that are used. A plan evaluates no other provider blocks, as in Terraform, so their arguments
+    /// may be missing.
     Used,
 }
 
@@ -171,7 +171,7 @@ impl Blocks {
         blocks.add_nodes(&config.root);
         for (resource, provider) in in_state {
             let node = blocks.node(Block::Resource(resource.clone()));
-            // The configuration decides the provider configuration of configured resources.
+            // For a resource in the configuration, its block decides which provider configuration it uses.
             if config.resource(resource).is_none() {
                 let provider = blocks.node(Block::Provider(provider.clone()));
                 blocks.connect(provider, node);
@@ -181,7 +181,7 @@ impl Blocks {
         let mut edges = Edges::new(&mut blocks, config, schemas, &mut diagnostics);
         edges.checked = checked;
         edges.module(&config.root, None, &[]);
-        // After all other edges, see `Edges::actions`.
+        // Added last, because these edges depend on all others; see `Edges::actions`.
         edges.actions(&config.root);
         let (whole, of_providers) = (edges.whole, edges.of_providers);
         for (node, problems) in of_providers {
@@ -190,8 +190,8 @@ impl Blocks {
             }
         }
         diagnostics.extend(blocks.cycles(config));
-        // Graphs are also shown for configurations with errors. The remaining edges are found only where there is no
-        // cycle.
+        // Graphs are also shown for invalid configurations. References to whole modules are followed only if the
+        // graph has no cycle.
         if !diagnostics.has_errors() || !petgraph::algo::is_cyclic_directed(&blocks.graph) {
             blocks.connect_whole(config, &whole);
             blocks.connect_named();
@@ -240,7 +240,7 @@ impl Blocks {
         }
         let at = self.graph.add_node(block.clone());
         if let Block::Resource(r) = &block {
-            // A reference to a whole module is one to all resources in it and in the modules below.
+            // A reference to a whole module is a reference to all resources in it and in its child modules.
             let mut module = Some(r.module.clone());
             while let Some(m) = module {
                 module = m.parent().map(|(parent, _)| parent);

@@ -103,8 +103,8 @@ impl Blocks {
 
     /// Returns the direct and indirect resource dependencies of several blocks.
     pub(super) fn resources_before_all(&self, blocks: impl IntoIterator<Item = NodeIndex>) -> BTreeSet<ConfigResource> {
-        // Called for very many blocks, most of which have few dependencies: a search costs less than a table of all
-        // nodes.
+        // This function is called for very many blocks, most of which have few dependencies: a search is cheaper
+        // than a table of all nodes.
         let mut seen = HashSet::new();
         let mut queue: VecDeque<_> = blocks.into_iter().collect();
         let mut out = BTreeSet::new();
@@ -160,7 +160,8 @@ impl Blocks {
             Block::Resource(r) => r.resource.mode != Mode::Ephemeral,
             _ => false,
         };
-        // With a stack of its own, since a chain of thousands of local values would overflow that of the thread.
+        // An explicit stack is used, because recursion would overflow the thread's stack on a chain of
+        // thousands of local values.
         let next = |n| self.graph.neighbors_directed(n, direction);
         let mut seen = vec![false; self.graph.node_count()];
         seen[start.index()] = true;

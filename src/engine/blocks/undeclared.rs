@@ -98,7 +98,7 @@ fn undeclared_resource(
     let addrs::Resource { ty, name, .. } = resource;
     let declared = config.module.resources.values();
     let candidates: Vec<String> = declared
-        // Beyond the limit no names are made, as they would not be compared.
+        // Beyond the limit no names are collected, because they would not be compared.
         .filter(|r| r.address.mode == resource.mode && *compared <= MOST_COMPARED)
         .map(|r| format!("{}.{}", r.address.ty, r.address.name))
         .collect();

@@ -12,8 +12,8 @@ use super::{Block, Blocks};
 
 impl Blocks {
     /// Makes a block with a reference to a whole module depend on all resources in it, as in Terraform, and not only on
-    /// the outputs. A resource in the module that depends on that block would make a cycle, which Terraform reports;
-    /// here these edges are left out.
+    /// the outputs. If a resource in the module depends on that block, the edge would make a cycle. Terraform reports
+    /// that cycle; here such edges are left out.
     pub(super) fn connect_whole(&mut self, config: &Config, references: &BTreeSet<(Module, NodeIndex)>) {
         // Resources that only the state has will be destroyed, and references cannot depend on them.
         let inside = |blocks: &Blocks, module: &Module| -> Vec<NodeIndex> {
@@ -31,8 +31,8 @@ impl Blocks {
         if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
             return;
         }
-        // Some edges make a cycle. All are removed and added again one reference at a time, without those that would
-        // make one.
+        // Some of these edges make a cycle. All are removed and added again, one reference at a time, except those
+        // that would make one.
         for edge in edges.into_iter().rev() {
             self.graph.remove_edge(edge);
         }
@@ -56,7 +56,8 @@ impl Blocks {
         if self.whole_modules.is_empty() {
             return;
         }
-        // Computed once for all modules: there may be thousands of them, each named by another block.
+        // The modules below each module are computed once: there may be thousands of them, each named by
+        // another block.
         let below = self.modules_before();
         let none = Vec::new();
         let pairs: Vec<(NodeIndex, NodeIndex)> = (self.whole_modules.iter())
@@ -87,7 +88,7 @@ impl Blocks {
     /// the modules below.
     #[must_use]
     pub fn resources_before_module(&self, module: &Module) -> Arc<BTreeSet<ConfigResource>> {
-        // Locked during the computation, so that no other thread computes the same.
+        // The lock is held during the computation, so that no other thread computes the same.
         let mut found = self.before_modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = found.get(module) {
             return known.clone();

@@ -140,7 +140,7 @@ impl Evaluator<'_> {
     pub fn check_all(&self, conditions: &Conditions<'_>) -> Result<(), Reported> {
         let mut failed = false;
         for rule in conditions.rules {
-            // No early return: all conditions that fail are reported in one run.
+            // Does not return early, so that all conditions that fail are reported in one run.
             let status = self.check(rule, conditions);
             failed |= matches!(status, Status::Fail(_) | Status::Error);
             self.record(conditions.of, &status);
@@ -205,7 +205,7 @@ impl Evaluator<'_> {
                 status: CheckStatus::Pass,
                 messages: Vec::new(),
             });
-        // An object has one status for all of its conditions: the worst.
+        // An object has one status for all of its conditions: the worst of their results.
         object.status = worse(object.status, status);
         object.messages.extend(message);
     }
@@ -257,7 +257,7 @@ impl Evaluator<'_> {
     pub fn check(&self, rule: &CheckRule, conditions: &Conditions<'_>) -> Status {
         let assertion = conditions.kind == ConditionKind::Assertion;
         let (status, mut problems) = conditions.evaluate(rule);
-        // A failed assertion has no effect on other blocks; one that cannot be evaluated is an error.
+        // A failed assertion is only a warning, but one that cannot be evaluated is an error.
         let is_warning = if assertion {
             matches!(status, Status::Fail(_))
         } else {
@@ -303,7 +303,7 @@ impl Conditions<'_> {
             }
         };
         if !value.is_known() {
-            // For the other kinds this needs no warning: apply checks them before it uses the value.
+            // The other kinds need no warning here, because apply checks them before the value is used.
             if self.kind == ConditionKind::Assertion && self.reports_result() {
                 let mut diagnostic = Diagnostic::warning(
                     "Check block assertion known after apply",
@@ -336,11 +336,11 @@ impl Conditions<'_> {
     fn failure(&self, rule: &CheckRule, mut problems: Diagnostics) -> (Status, Diagnostics) {
         let (message, found) = self.error_message(rule);
         let Some(message) = message else {
-            // Static evaluation knows only some values of a condition. The plan judges it, with its message.
+            // Static evaluation knows only some values of a condition. The plan evaluates it, with its message.
             return (Status::Unknown, problems);
         };
         if self.kind == ConditionKind::Assertion && found.has_errors() {
-            // The error in the message takes the place of the failure.
+            // The error in the message is reported instead of the failed condition.
             return (Status::Error, found);
         }
         problems.extend(found);
@@ -353,7 +353,7 @@ impl Conditions<'_> {
         diagnostic.condition_of = Some(self.of.to_string());
         match self.of {
             Checked::Resource(address) => diagnostic = diagnostic.about(address),
-            // The problem is the value, which another file may set.
+            // The error is in the value, which another file may set, so the range is that of the value.
             Checked::Variable(module, name) => {
                 diagnostic.subject = self.evaluator().input_range(module, name).or(diagnostic.subject.take());
                 diagnostic.detail = format!("{detail}\n\nThe rule that says so stands at {}.", rule.range);
@@ -391,7 +391,7 @@ impl Conditions<'_> {
             diagnostic.extra = Extra::CausedBySensitive;
             problems.push(diagnostic);
             if self.kind != ConditionKind::Variable {
-                // The failed condition itself is the error.
+                // The message cannot be evaluated; the failed condition itself is reported as the error.
                 return (Some(String::new()), as_warnings(problems));
             }
             return (

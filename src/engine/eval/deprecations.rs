@@ -1,4 +1,4 @@
-//! Deprecated values: a use of one is warned about, and the result has no mark any more.
+//! Deprecated values: the use of such a value causes a warning, and the result loses the mark.
 //!
 //! The mark comes from the `deprecated` argument of an output, where its module's caller refers to it, or from the
 //! schema of a provider, where a resource is referred to. It follows the value through expressions. Where a value

@@ -105,7 +105,7 @@ impl Evaluator<'_> {
             .and_then(|n| n.module.module_calls.get(call))
             .ok_or(Reported)?;
         let key = Repeated::Call(module.clone(), call.clone());
-        // Evaluated once, even if several blocks ask for it at the same time.
+        // The expansion is evaluated once, even if several blocks need it at the same time.
         slot(&self.expansions, &key)
             .get_or_init(|| {
                 self.expand(
@@ -165,7 +165,7 @@ impl Evaluator<'_> {
             if known {
                 let expansion = self.call_expansion(&parent, name)?;
                 let instances = expansion.keys().into_iter().map(|key| parent.child(name.clone(), key));
-                // A test overrides the outputs of such an instance, so that nothing in it is evaluated.
+                // A test overrides the outputs of these instances, so nothing in them is evaluated.
                 out.extend(instances.filter(|instance| self.given_outputs(instance).is_none()));
             }
         }
@@ -282,7 +282,7 @@ impl RepetitionArgument<'_> {
             self.report(Diagnostic::error("Incorrect value type", detail))
         })?;
         if !number.is_known() {
-            // Validation knows no objects, so any number may be right.
+            // In validation no object exists, so any number may be right.
             if self.is_static() {
                 return Ok(Expansion::Unknown { counted: true });
             }
@@ -327,7 +327,7 @@ impl RepetitionArgument<'_> {
         let enabled = cty::convert(&value, &Type::Bool)
             .map_err(|e| self.invalid(format!("The value of \"enabled\" is true or false: {}.", e.message)))?;
         if !enabled.is_known() {
-            // Validation knows no objects, so any value may be right.
+            // In validation no object exists, so any value may be right.
             if self.is_static() {
                 return Ok(Expansion::Single);
             }
@@ -346,8 +346,8 @@ impl RepetitionArgument<'_> {
     }
 
     fn for_each(&self, value: Value) -> Result<Expansion, Reported> {
-        // Only the marks of the collection itself, which a set takes over from its elements.
-        // Values of a map may be sensitive, since addresses have its keys only.
+        // Only the marks of the collection itself count; a set has those of its elements, too. The values of a
+        // map may be sensitive, because addresses contain only its keys.
         let (value, marks) = value.unmark();
         if marks.contains(Marks::SENSITIVE) {
             return Err(self.invalid_because(
@@ -406,7 +406,7 @@ impl RepetitionArgument<'_> {
                 value.ty().friendly_name()
             )));
         }
-        // In validation, one repetition stands for all.
+        // In validation, one repetition represents all of them.
         if self.is_static() {
             return Ok(vec![Repetition {
                 index: None,
@@ -420,9 +420,10 @@ impl RepetitionArgument<'_> {
             index: None,
             each: Some((key, element.clone().with_marks(marks))),
         };
-        // An object's attributes are a sequence, too, but their names are needed: see below.
+        // An object's attributes are stored as a sequence, too, but its names are needed; they are handled
+        // below.
         if let Some(items) = value.as_seq().filter(|_| !matches!(value.ty(), Type::Object(_))) {
-            // The key of an element is the element, as in `for_each` of a resource.
+            // The key of a set's element is the element itself, as in `for_each` of a resource.
             let is_set = matches!(value.ty(), Type::Set(_));
             let key = |(i, item): (usize, &Value)| if is_set { item.clone() } else { Value::number(i) };
             return Ok(items
@@ -449,7 +450,7 @@ impl RepetitionArgument<'_> {
         if items.is_empty() {
             return Ok(Expansion::ForEach(BTreeMap::new()));
         }
-        // Static evaluation may not even know the type of an attribute.
+        // Static evaluation may not even know an attribute's type.
         if self.is_static() && matches!(element, Type::Dynamic) {
             return self.unknown_keys(set.ty());
         }

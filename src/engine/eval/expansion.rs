@@ -13,7 +13,7 @@ use super::Reported;
 pub enum Expansion {
     /// One instance without key: the block has no repetition argument.
     Single,
-    /// No instance, and null as the value: `enabled = false`.
+    /// The block has no instance, and its value is null: `enabled = false`.
     Disabled,
     /// The number of instances: the value of `count`.
     Count(u64),

@@ -52,7 +52,7 @@ impl Evaluator<'_> {
         object: Option<Value>,
         severity: FailureSeverity,
     ) -> Result<(), Reported> {
-        // Most blocks have no conditions: this saves marking the object and making a scope.
+        // Most blocks have no conditions, and need neither a marked object nor a scope.
         if rules.is_empty() {
             return Ok(());
         }

@@ -139,7 +139,8 @@ impl<'a> Evaluator<'a> {
     pub fn report(&self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         let mut reported = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
         for diagnostic in diagnostics {
-            // A plugin starts when the first object needs it, and all objects find that it does not.
+            // The plugin starts when the first object needs it, and every further object would report the
+            // failure again.
             if diagnostic.extra != Extra::NotStarted || !reported.0.contains(&diagnostic) {
                 reported.push(diagnostic);
             }
@@ -243,7 +244,8 @@ impl<'a> Evaluator<'a> {
             if !self.is_static() {
                 return self.input_value(module, node, name);
             }
-            // The argument of a call is one possible value, and a call without instances never uses it.
+            // Static evaluation does not use the arguments of calls: a call is only one use of the module, and
+            // may have no instances.
             let variable = node.module.variables.get(name).ok_or(Reported)?;
             Ok(Value::unknown(variable.value_type()).with_marks(declared_marks(variable)))
         })
@@ -318,7 +320,7 @@ impl<'a> Evaluator<'a> {
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
         let child = parent.child(step.name.clone(), InstanceKey::None).module();
-        // The mark stays, so that uses inside the module are warned about too.
+        // The mark stays on the value, so that its uses inside the module are reported, too.
         self.warn_of_deprecations(&value, &child, range);
         if let Some(deprecated) = &variable.deprecated
             && !value.is_null()
@@ -499,7 +501,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn with_objects<T>(&self, resource: &AbsResource, f: impl FnOnce(&mut Objects) -> T) -> T {
-        // The initial objects are decoded without the lock, as large resources take long.
+        // The initial objects are decoded before the map is locked, because large resources take long.
         if !read(&self.objects).contains_key(resource) {
             let initial = self.source.initial_objects(resource);
             write(&self.objects).entry(resource.clone()).or_insert(initial);
@@ -514,8 +516,8 @@ impl<'a> Evaluator<'a> {
         });
     }
 
-    /// Discards the value of a resource that was computed for the action that one of its instances triggers. Other
-    /// references must be evaluated only when all instances have their objects.
+    /// Discards the value of a resource that was computed for an action that one of its instances triggers. For
+    /// other references, the value must be computed after all instances have their objects.
     pub(crate) fn forget_resource_value(&self, resource: &AbsResource) {
         write(&self.memo).remove(&Key::Resource(resource.clone()));
     }
@@ -566,7 +568,7 @@ fn declared_marks(variable: &Variable) -> Marks {
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, Diagnostic> {
     let wrong = |detail| Diagnostic::error("Invalid value for input variable", detail);
     let (value, marks) = value.unmark();
-    // Before the conversion, which would set missing optional attributes to null.
+    // The defaults are applied before the conversion, which would set missing optional attributes to null.
     let value = variable.defaults.apply(value);
     if value.is_null() && !variable.nullable {
         return match &variable.default {

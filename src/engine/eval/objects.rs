@@ -1,4 +1,4 @@
-//! Object sources: the objects of resources, and the instances that references see.
+//! Sources of the objects of resources, and the values of resources that references get.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::{Evaluator, Expansion, Reported};
 /// Objects of a resource as values, by instance key.
 pub type Objects = BTreeMap<InstanceKey, Value>;
 
-/// Knowledge of one operation about the objects of resources. The implementations are beside the operations: validation
-/// has no objects, a plan has planned ones, apply those of the state, the console those of the state with a plan's
-/// changes. Destroy plans and partial plans share theirs with their applies ([`crate::state_objects`]).
+/// Source of the objects of resources in one operation. Each operation implements it: validation has no objects, a plan
+/// has planned objects, apply has those of the state, and the console has those of the state with a plan's changes.
+/// Destroy plans and partial plans use the same source as their applies ([`crate::state_objects`]).
 pub trait ObjectSource: Send + Sync {
     /// Returns true if evaluation is static: each block is evaluated once, for every value of the input variables and
     /// for all instances of its module. Input variables are unknown then, a `count` or `for_each` may be unknown, and
@@ -95,7 +95,7 @@ impl ReferencedResource<'_> {
             return Value::dynamic();
         };
         if self.block.lifecycle.enabled.is_some() {
-            // It may be null.
+            // The value may also be null.
             return Value::unknown(schema.block.implied_type());
         }
         unknown_attributes(schema)

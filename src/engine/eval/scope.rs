@@ -24,8 +24,8 @@ pub struct ModuleScope<'e> {
     pub(super) self_value: Option<Value>,
     /// Value of `caller` in the configuration of an action.
     pub(super) caller: Option<Value>,
-    /// Set if functions that read files may give other results than before: in provider configurations, as in
-    /// Terraform.
+    /// Set if functions that read files may return other results than before, as in Terraform's provider
+    /// configurations.
     pub(super) files_may_change: bool,
     /// Value of a variable in its own validations, where it differs from the value in other references.
     pub(super) own_value: Option<(Arc<str>, Value)>,
@@ -252,7 +252,7 @@ impl<'e> ModuleScope<'e> {
     /// Returns the scope of the configuration of an action, with the object that triggers it.
     #[must_use]
     pub fn called_by(mut self, caller: Value) -> ModuleScope<'e> {
-        // Both names are in use for the object.
+        // The object is available under both names.
         self.self_value = Some(caller.clone());
         self.caller = Some(caller);
         self
@@ -285,7 +285,7 @@ impl Scope for ModuleScope<'_> {
             _ => return problem,
         };
         match self.node.children.get(call) {
-            // Only an error at the name of the output: others are about its value.
+            // Only errors at the name of the output are handled here; other errors are about its value.
             Some(child) if problem.subject.as_ref() == Some(range) && !child.module.outputs.contains_key(output) => {
                 no_output(call, &child.module, output, range)
             }
@@ -297,7 +297,7 @@ impl Scope for ModuleScope<'_> {
         let evaluator = self.evaluator;
         match &reference.subject {
             Referenceable::Variable(name) => match &self.own_value {
-                // In its own validations a variable has the value that is being validated, which is in no memo yet.
+                // In its own validations a variable has the value that is being validated, which is not cached yet.
                 Some((own, value)) if own == name => Ok(value.clone()),
                 _ => evaluator
                     .variable(&self.module, self.node, name)
@@ -335,7 +335,7 @@ impl Scope for ModuleScope<'_> {
         Some(&self.evaluator.environment.functions)
     }
 
-    // Static evaluation is for no instance, so it does not count for the coverage of tests.
+    // Static evaluation belongs to no instance, so it does not count for the test coverage.
     fn witness(&self) -> Option<&dyn Witness> {
         let witness = self.evaluator.environment.witness.as_deref();
         witness.filter(|_| !self.evaluator.is_static())
@@ -343,7 +343,7 @@ impl Scope for ModuleScope<'_> {
 
     fn check_result(&self, function: &str, arguments: &[Value], result: &Value) -> Result<(), CallError> {
         let evaluator = self.evaluator;
-        // Files may change while the console runs, and static evaluation decides nothing.
+        // Files may change while the console runs, and the results of static evaluation are not used.
         if self.files_may_change || evaluator.is_static() || evaluator.environment.functions.console {
             return Ok(());
         }

@@ -132,7 +132,8 @@ fn deletion_follows_change_of_provider_configuration_dependency() {
 
 #[test]
 fn cycle_of_constraints_leaves_out_lowest_priority() {
-    // Recorded: x depends on r, r on d. The provider configuration of x refers to d, which is updated; x and r are deleted.
+    // Recorded: x depends on r, and r on d. The provider configuration of x refers to d, which is updated; x and r are
+    // deleted.
     let mut deps = depends(&[]);
     deps.providers.insert(provider("q"), [res("d")].into());
     let x = Planned {
@@ -155,7 +156,8 @@ fn cycle_of_constraints_leaves_out_lowest_priority() {
 
 #[test]
 fn replacement_with_reversed_dependency_has_no_cycle() {
-    // Recorded: `b` depends on `a`. Configured: `a` on `b`, with create_before_destroy of `b`. Both are replaced.
+    // Recorded: `b` depends on `a`. Configured: `a` depends on `b`, which has create_before_destroy. Both are
+    // replaced.
     let deps = depends(&[("a", &["b"])]);
     let graph = ExecGraph::build(
         &[

@@ -49,7 +49,7 @@ pub fn resources(
         .iter()
         .map(|(resource, node)| (resource.module.to_string(), resource, *node))
         .collect();
-    // The order of Terraform: data sources first.
+    // Data sources come first, as in Terraform.
     let place = |mode: Mode| (mode != Mode::Data, mode);
     sorted.sort_by(|(a_module, a, _), (b_module, b, _)| {
         let (a, b) = (&a.resource, &b.resource);
@@ -57,7 +57,7 @@ pub fn resources(
     });
     let nodes: Vec<usize> = sorted.iter().map(|(_, _, node)| *node).collect();
     let mut dependencies = between(&builder.dependencies, &nodes);
-    // Without edges that others imply, as in Terraform's graph.
+    // Edges that follow from others are left out, as in Terraform's graph.
     reduce::reduce(&mut dependencies);
     let edges = |(at, of): (usize, &BTreeSet<usize>)| of.iter().map(|to| (at, *to)).collect::<Vec<_>>();
     let graph = ResourceGraph {

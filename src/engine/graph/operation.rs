@@ -90,7 +90,7 @@ pub fn operation(
         Operation::Apply(Some(plan)) => builder.changes_of(plan),
         _ => {}
     }
-    // With cycles, all of their edges are shown, none reduced.
+    // If cycles are shown, all of their edges are shown, and none is reduced.
     Ok((builder.finish(!with_cycles), problems))
 }
 
@@ -206,7 +206,7 @@ impl Builder {
                 }
             }
         }
-        // A refresh adds dependencies to the recorded ones, which may then make a cycle. Such edges are removed.
+        // A refresh adds dependencies to the recorded ones, which can make a cycle. Its edges are removed.
         let cycles = cycles(&self.dependencies);
         for (node, on) in added {
             if cycles[node].is_some() && cycles[node] == cycles[on] {
@@ -330,7 +330,7 @@ impl Builder {
     }
 
     fn changes_of(&mut self, plan: &Plan) {
-        // Nodes of objects by the node of their block, and all of them.
+        // Collects the nodes of objects by the node of their block, and the list of all.
         let mut changed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut objects = BTreeSet::new();
         let mut before = Vec::new();

@@ -37,7 +37,7 @@ pub(super) fn reduce(dependencies: &mut Adjacency) {
     for (at, node) in order.iter().enumerate() {
         rank[*node] = at;
     }
-    // For each node, the last node from which it was reached. Avoids a set for each node.
+    // For each node, the last start from which it was reached. One list for all starts avoids a set for each.
     let mut reached = vec![usize::MAX; order.len()];
     let mut stack = Vec::new();
     for node in order {

@@ -19,7 +19,7 @@ pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -
                 out.push(Problem::new(&path, "attribute is missing"));
                 continue;
             };
-            // Where the provider has set computed blocks, the collection of them is never null.
+            // A collection of computed blocks that the provider sets is never null.
             let computed = schema.blocks.get(name).filter(|nested| nested.block.computed);
             if computed.is_some_and(|nested| nested.nesting != Nesting::Single) && a.is_null() {
                 out.push(Problem::new(&path, "null block value after apply"));
@@ -62,7 +62,7 @@ impl Comparison<'_> {
             return;
         }
         if let Kind::Unknown(refinements) = planned.kind() {
-            // Any value of the type is allowed that conforms to the refinements.
+            // The result may be any value of the type that matches the refinements.
             if refinements.as_ref().is_some_and(|r| r.not_null) && actual.is_null() {
                 self.problem(path, "was known not to be null, but is null now");
             }

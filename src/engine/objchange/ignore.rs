@@ -65,7 +65,7 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
         return prior.clone();
     };
     if let (Step::Index(key), Type::Map(element), true) = (step, config.ty(), rest.is_empty()) {
-        // An element of a map that one of them may lack; a null map is the same as an empty one.
+        // An element of a map may be missing in one of the values; a null map is the same as an empty one.
         let Some(key) = key.as_str() else { return config.clone() };
         if !config.is_known() {
             return config.clone();
@@ -89,7 +89,7 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
         }
         return Value::map((**element).clone(), items).with_marks(config.marks());
     }
-    // An index step may select an attribute of an object if the type is dynamic.
+    // If the type is dynamic, an index step may select an attribute of an object.
     let attribute = match (step, config.ty()) {
         (Step::Index(key), Type::Object(_)) => key.as_arc_str().map(|name| Step::Attribute(name.clone())),
         _ => None,
@@ -102,7 +102,8 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
     if matches!(config.kind(), Kind::Unknown(_) | Kind::Null) {
         return config.clone();
     }
-    // By address: equal siblings must not be replaced, and the step may be an index or a name.
+    // The parts are compared by address: equal siblings must not be replaced, and the step may be an index or a
+    // name.
     let target = inner as *const Value;
     config.map_parts(|_, part| {
         if std::ptr::eq(part, target) {

@@ -43,7 +43,7 @@ fn block(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value, p
             attribute(config, name),
             attribute(planned, name),
         );
-        // A collection must be empty, not null, also where the provider sets it.
+        // The collection must be empty instead of null, even if the provider sets it.
         let in_place = nested.nesting == Nesting::Single || !n.is_null();
         if in_place && is_set_by_provider(schema, name, config) {
             continue;
@@ -156,21 +156,21 @@ fn value(
     out: &mut Vec<Problem>,
 ) {
     if schema.write_only {
-        // Checked for the whole object, because the elements of sets are not compared here, and because no type system is
-        // exempt from that rule.
+        // Write-only attributes are checked for the whole object elsewhere: elements of sets are not compared here, and
+        // the rule applies to providers of the old SDK, too.
         return;
     }
     if planned == config {
         return;
     }
     if planned == prior && !prior.is_null() && !config.is_null() {
-        // The provider may keep a prior value that is equivalent to the configured one.
+        // The provider may keep a prior value that is equivalent to the one in the configuration.
         return;
     }
     if config.is_null() {
         if schema.computed {
-            // Computed and not configured: any value is valid. (An object with nested attributes has configured ones only if it
-            // is configured itself.)
+            // The attribute is computed and not configured, so any value is valid. (Attributes nested in an object are
+            // configured only if the object is.)
             return;
         }
         if schema.sensitive {

@@ -68,7 +68,7 @@ fn merge_attributes(
 ) -> Vec<(Arc<str>, Value)> {
     let merged = |name: &Arc<str>, schema: &AttributeSchema| {
         let configured = attribute(config, name);
-        // Write-only values are in no object; the provider takes them from the configuration.
+        // Write-only values are stored in no object; the provider reads them from the configuration.
         if schema.write_only {
             return Value::null(schema.implied_type());
         }

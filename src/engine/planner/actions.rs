@@ -133,7 +133,7 @@ impl Planner<'_> {
             );
         }
         self.results().invocations.extend(planned.unwrap_or_default());
-        // A destruction must not fail because of the actions of a block that is gone.
+        // The destruction must not fail because of actions that the removed block would have triggered.
         self.context.evaluator.report(problems.into_iter().map(as_warning));
     }
 
@@ -145,7 +145,7 @@ impl Planner<'_> {
     ) -> (Result<Vec<ActionInvocation>, Reported>, Diagnostics) {
         let mut planned = Ok(Vec::new());
         let mut problems = Diagnostics::new();
-        // A failure does not end the loops below: all problems are reported at once.
+        // A failure does not end the loops below, so that all problems are reported at once.
         let fail = |planned: &mut Result<_, _>, problems: &mut Diagnostics, failed: EvaluationError| {
             *planned = Err(Reported);
             problems.extend(failed.unreported());
@@ -230,7 +230,7 @@ impl Planner<'_> {
             about: &about,
         };
         let evaluated = action.evaluate(self.context.evaluator, call, false);
-        // The evaluation of `caller` has recorded a value of the resource that is not final.
+        // The evaluation of `caller` has recorded a value for the resource, which is not its final one.
         self.context
             .evaluator
             .forget_resource_value(&change.address.containing_resource());
@@ -392,7 +392,7 @@ impl Planner<'_> {
             let evaluated = action.evaluate(evaluator, call, false);
             let (config, warnings) = evaluated.map_err(|e| self.context.fail(e.unreported()))?;
             evaluator.report(warnings);
-            // Nothing is applied before the invocation that could make the values known.
+            // Nothing is applied before the invocation, so its unknown values cannot become known.
             if !config.is_wholly_known() {
                 return Err(self.context.fail(
                     Diagnostic::error(

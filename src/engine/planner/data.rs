@@ -53,7 +53,8 @@ impl Planner<'_> {
             return self.deferred_read(p, address, block, (&config, &marks), reason);
         }
         let nested = block.check.as_ref();
-        // An assertion is about the time of the check, so its data source is read in any case.
+        // The assertion is about the time of the check, so the data source of a check block is read in any
+        // case.
         if nested.is_none()
             && let Some(stored) = self.unread_data(p, address, &config)
         {
@@ -95,7 +96,7 @@ impl Planner<'_> {
         evaluator.check_postconditions(instance, Some(value), severity)
     }
 
-    /// Puts the result of a read into the prior state, and before references.
+    /// Puts the result of a read into the prior state, and makes it available to expressions.
     fn set_result(
         &self,
         p: &PlannedResource<'_>,
@@ -288,7 +289,7 @@ impl Planner<'_> {
                     address,
                     deposed,
                     action,
-                    // Marked first: an id may be sensitive, and events are shown.
+                    // The sensitive attributes are marked first: an id may be sensitive, and events are shown.
                     id: identity(&schema::marking::mark_sensitive(&p.schema.block, value.clone())),
                     elapsed,
                 });
@@ -328,10 +329,10 @@ impl Planner<'_> {
         decode(p.schema, stored, address).ok()
     }
 
-    /// Returns true if the read must wait for planned changes: of the managed resources that `depends_on` names (here or in the
-    /// calls of the module), and of those that the configuration refers to, even if the references are known, because the data
-    /// source may read what these resources create. A data source that is named there changes nothing, so its own deferral
-    /// delays no other read. With conditions, changes of all direct and indirect dependencies count.
+    /// Returns true if the read must wait for planned changes. These are changes of the managed resources in `depends_on` (of
+    /// the block, or of the calls of its module), and of those that the configuration refers to, even if the referenced values
+    /// are known, because the data source may read what these resources create. A data source in `depends_on` changes nothing,
+    /// so its own deferral delays no other read. With conditions, changes of all direct and indirect dependencies count.
     fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let results = self.results();
@@ -339,7 +340,8 @@ impl Planner<'_> {
             return false;
         }
         let own = &p.address.module;
-        // Conditions are evaluated against changed objects, so that any pending dependency delays the read.
+        // The conditions are evaluated after the objects have changed, so any pending dependency delays the
+        // read.
         let has_conditions = !(block.lifecycle.preconditions.is_empty() && block.lifecycle.postconditions.is_empty());
         if has_conditions
             && self
@@ -369,7 +371,7 @@ impl Planner<'_> {
             .chain(&references)
             .map(|r| (own.clone(), &r.subject))
             .collect();
-        // `depends_on` of a module call holds for all blocks of the module.
+        // `depends_on` of a module call applies to all blocks of the module.
         let mut path = own.clone();
         while let Some((parent, _)) = path.parent() {
             if let Some(call) = self.context.inputs.config.call(&path) {
@@ -395,7 +397,7 @@ impl Planner<'_> {
                 let before = LazyCell::new(|| self.context.blocks.resources_before_module(&below));
                 pending.any(|r| below.contains(&r.module) || before.contains(r))
             }
-            // Values are replaced by the resources that they depend on.
+            // A value is replaced by the resources that it depends on.
             Referenceable::Local(name) => self.made_from_pending(&results, Block::Local(module.clone(), name.clone())),
             Referenceable::Variable(name) => {
                 self.made_from_pending(&results, Block::Variable(module.clone(), name.clone()))

@@ -108,7 +108,7 @@ impl Planner<'_> {
             Action::DeleteThenCreate
         };
         let triggered = self.triggered(p, address, repetition, stored)?;
-        // A trigger is the reason that is shown, even if there are others, and also for new objects.
+        // `replace_triggered_by` is shown as the reason even if there are others, and for new objects, too.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
             return Ok(decided(Action::Create, because(Reason::None), first));
@@ -149,7 +149,8 @@ impl Planner<'_> {
         prior: &Value,
         change: &PlannedChange,
     ) -> Result<(), Reported> {
-        // In either object: a change can add the element that forces the replacement, or remove it.
+        // The paths are checked in the old and the new object: a change can add the element that forces the
+        // replacement, or remove it.
         let strays = change
             .requires_replace
             .iter()
@@ -169,7 +170,7 @@ impl Planner<'_> {
     }
 
     /// Returns true if a `replace_triggered_by` argument applies: the resource or instance that it names is updated,
-    /// replaced, or created anew, or the attribute that it names changes.
+    /// replaced, or created again, or the attribute that it names changes.
     fn triggered(
         &self,
         p: &PlannedResource<'_>,
@@ -189,7 +190,7 @@ impl Planner<'_> {
             let Some(changed) = results.changed.get(&resource) else {
                 continue;
             };
-            // The whole resource is named, and one of its instances has changed.
+            // The reference is to the whole resource, and one of its instances has changed.
             let Some(key) = key else { return Ok(true) };
             let Some(change) = changed.get(&key).and_then(|i| results.changes.get(*i)) else {
                 continue;
@@ -201,9 +202,9 @@ impl Planner<'_> {
         Ok(false)
     }
 
-    /// Returns true if a trigger is created that existed when the dependent object was applied: it was deleted outside,
-    /// or was lost from the state. A new trigger, such as another instance of a resource that grows, does not count: it
-    /// replaces nothing.
+    /// Returns true if the trigger is created again: it existed when the dependent object was applied, and was then
+    /// deleted outside or lost from the state. A new trigger, such as a further instance of a resource, replaces
+    /// nothing.
     fn is_created_anew(
         &self,
         results: &PlanResults,
@@ -284,7 +285,7 @@ impl Planner<'_> {
             })?);
         }
         if found.is_none() && !path.0.is_empty() {
-            // An attribute of a resource without `count` and `for_each`.
+            // The reference is to an attribute of a resource without `count` and `for_each`.
             found = Some(InstanceKey::None);
         }
         Ok(Some((resource.absolute(&address.module), found, path)))

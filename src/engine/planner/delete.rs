@@ -80,10 +80,10 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Records a warning that destroy-time provisioners do not run, because their block is gone.
+    /// Records a warning that destroy-time provisioners do not run, because their block was removed.
     fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
         let types = &stored.object.destroy_provisioners;
-        // For a tainted object they would not run in any case.
+        // The provisioners of a tainted object would be skipped in any case.
         if p.block.is_some() || types.is_empty() || stored.is_tainted() {
             return;
         }
@@ -165,7 +165,7 @@ impl Planner<'_> {
     }
 
     /// Returns the source of the decision that an object leaves the state without being destroyed. A `removed` block is
-    /// the latest decision: it overrules the record in the state of a block that is gone.
+    /// the latest decision: it overrules the decision of a removed block, which the state records.
     fn kept(&self, p: &PlannedResource<'_>, object: &Object) -> Option<Kept> {
         let removals = self.spec.removals;
         if p.keeps_objects() {
@@ -274,8 +274,8 @@ impl Planner<'_> {
             private = answer.value.private;
             planned_identity = answer.value.identity;
         }
-        // Either the object was created so, or the configuration has it now; both put the destruction into the last
-        // group.
+        // Either the object was created this way, or the configuration says so now. In both cases its destruction
+        // belongs to the last group.
         let create_before_destroy =
             stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
         self.add(

@@ -59,7 +59,7 @@ impl Planner<'_> {
         skipped: impl Fn(&Block) -> bool,
     ) -> Plan {
         let mut results = std::mem::take(&mut *self.results());
-        // Before the plan takes the prior state.
+        // This method is called before the plan takes over the prior state.
         self.keep_known_outputs(&outputs);
         // Instances are planned concurrently; sorting makes equal plans equal files.
         let mut both: Vec<_> = results.changes.into_iter().zip(results.planned).collect();
@@ -173,7 +173,7 @@ impl Planner<'_> {
         targets::needed_outside(&kept, &destroyed)
     }
 
-    /// Returns the warning about destroy-time provisioners that do not run, because their block is gone.
+    /// Returns the warning about destroy-time provisioners that do not run, because their block was removed.
     pub(super) fn lost_provisioners(&self) -> Option<Diagnostic> {
         let mut lost = std::mem::take(&mut self.results().lost_provisioners);
         if lost.is_empty() {
@@ -239,7 +239,7 @@ impl Planner<'_> {
     fn check_results(&self, skipped: impl Fn(&Block) -> bool) -> Vec<state::CheckResult> {
         let destroy = self.spec.kind.is_destroy();
         if destroy {
-            // A destroy plan has results of the outputs of the root module only.
+            // A destroy plan only has results for outputs of the root module.
             let root = &self.context.inputs.config.root.module;
             for (name, _) in root.outputs.iter().filter(|(_, o)| !o.preconditions.is_empty()) {
                 let of = Checked::Output(addrs::ModuleInstance::root(), name.clone());
@@ -264,14 +264,14 @@ impl Planner<'_> {
             if graph.cycle().is_none() {
                 return graph;
             }
-            // The configuration reverses dependencies that the state records. The objects were created with the
-            // recorded ones, so these count.
+            // The configuration reverses dependencies that the state records. The objects were created in the
+            // recorded order, so that order is used.
             let graph = ExecGraph::build(planned, &dependencies, false);
             if graph.cycle().is_none() {
                 return graph;
             }
-            // The recorded dependencies make a cycle: the refresh adds those of the configuration to them. Objects must
-            // be destroyable nevertheless.
+            // The recorded dependencies have a cycle, because a refresh adds those of the configuration. The objects
+            // must be destroyable nevertheless.
             let planned = without_circles(planned, &dependencies);
             return ExecGraph::build(&planned, &dependencies, false);
         }

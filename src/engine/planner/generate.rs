@@ -34,7 +34,8 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
         if config.resource(&import.to_resource).is_some() || state.current(address).is_some() {
             continue;
         }
-        // Problems of the empty body, such as missing arguments, are reported at the start of the import block.
+        // The generated body is empty at first; problems such as missing arguments are reported at the start of
+        // the import block.
         let range = import.range.clone();
         let at = Range {
             end: range.start,
@@ -82,7 +83,7 @@ pub(super) fn block(
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
     let body = file.blocks.first().map(|b| {
         let mut body = b.body.clone();
-        // A meta-argument, which is no part of the body; `provider_ref` has it.
+        // `provider` is a meta-argument, which is stored in `provider_ref` and does not belong to the body.
         body.attributes.retain(|a| &*a.name != "provider");
         body
     });
@@ -120,7 +121,7 @@ impl Planner<'_> {
         let answer = p.provider.generate_config(ty, object).await;
         let answer = answer.map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
-        // The text is printed and becomes a file, which must have no such values.
+        // The text is printed or becomes a file, so it must not contain write-only values.
         let config = without_write_only(&schema.block, &answer.value);
         Ok(Generated::ByProvider(mark_sensitive(&schema.block, config)))
     }
@@ -240,7 +241,7 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
         _ if schema.sensitive => out.push_str("null # sensitive"),
         Some(value) if !value.marks().is_empty() => out.push_str("null # sensitive"),
         Some(value) => match value.as_str().and_then(structure) {
-            // JSON documents such as policies are readable and comparable as values.
+            // JSON documents such as policies are easier to read and to compare as values than as strings.
             Some(structure) => {
                 out.push_str("jsonencode(");
                 write::push_expression(out, &structure);
@@ -256,7 +257,7 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
 /// Parses a string that is a JSON array or object.
 fn structure(text: &str) -> Option<Value> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
-    // Strings such as `1` and `true` are JSON, too, and stay strings.
+    // Strings such as `1` and `true` are valid JSON, too, but stay strings.
     if !(json.is_array() || json.is_object()) {
         return None;
     }
@@ -280,7 +281,7 @@ fn nested_attribute(
         Nesting::List | Nesting::Set => ("[", "]"),
         _ => ("{", "}"),
     };
-    // A sensitive value must not get into a file, only that there is one.
+    // The value of a sensitive attribute must not get into a file; a comment shows that it exists.
     if schema.sensitive || !value.marks().is_empty() {
         let _ = writeln!(out, "{name} = {open}{close} # sensitive");
         return;

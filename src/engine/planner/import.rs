@@ -97,7 +97,8 @@ impl Planner<'_> {
             node = inner.next().and_then(|name| declaring.children.get(name));
             let blocks = declaring.module.imports.iter();
             for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
-                // Expanded for the first match only: most resources are not imported.
+                // The modules are expanded when the first import matches, because most resources are not
+                // imported.
                 let modules = match &modules {
                     Some(modules) => modules,
                     None => {
@@ -283,8 +284,9 @@ impl Planner<'_> {
             .ok_or_else(|| self.context.fail(not_known(summary, argument, expr.range())))
     }
 
-    /// Reports invalid import IDs of resources without configuration, together with the missing configuration: to write
-    /// it would only bring up the next error. The walk has planned the blocks that the IDs refer to.
+    /// Reports invalid import IDs of resources without configuration, together with the missing configuration;
+    /// otherwise users would find this error only after they have written the configuration. The walk has planned the
+    /// blocks that the IDs refer to.
     pub(super) fn check_ids_of_unconfigured(&self) {
         let config = self.context.inputs.config;
         for node in config.nodes() {
@@ -333,7 +335,7 @@ impl Planner<'_> {
             sensitive: false,
         };
         let imported = self.import(p, address, requested).await?;
-        // Dependencies are recorded by apply: the configuration had no part in creating the object.
+        // Dependencies are recorded by apply, because the object was not created from the configuration.
         let object = Object {
             dependencies: Arc::default(),
             ..(*imported.stored.object).clone()
@@ -390,8 +392,8 @@ impl Planner<'_> {
             "while importing",
             address,
         ))?;
-        // The result of an import may have the identifying attributes only, so that the object is read in any case,
-        // also without refresh.
+        // The result of an import may have only the identifying attributes, so the object is always read, even
+        // without refresh.
         let answer = p
             .provider
             .read(

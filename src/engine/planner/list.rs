@@ -72,7 +72,7 @@ impl Planner<'_> {
         self.context.report(located(answer.diagnostics, written, address))?;
         let request = ListRequest {
             config: config.clone(),
-            // Generated configuration needs the object, even if the block does not include it.
+            // The object is needed to generate configuration, even if the block does not include it.
             include_object: included || generates,
             limit,
         };
@@ -96,7 +96,7 @@ impl Planner<'_> {
             one.object = without_write_only(&managed.block, &one.object);
         }
         let provider = &p.provider_address.provider;
-        // Objects are told apart by their identities, which must be known.
+        // Objects are distinguished by their identities, which must be known.
         for one in &listed {
             self.context
                 .report(identity_problems(Some(&one.identity), managed, true, provider, address))?;

@@ -210,7 +210,7 @@ impl Planner<'_> {
             Some(stored) => stored.marked(p.schema),
             None => Value::unknown(p.schema.implied_type()),
         };
-        // An instance that does not exist is left out of a collection; a single one needs a value.
+        // In a collection, an instance that does not exist is left out; a single instance needs a value.
         if stored.is_some() || address.resource.key == InstanceKey::None {
             self.context.evaluator.set_object(address, value.clone());
         } else {
@@ -251,7 +251,8 @@ impl Planner<'_> {
     }
 
     /// Records the dependencies of a refreshed object: those of the configuration beside the recorded ones, which are
-    /// in effect until the object is changed; and the lifecycle arguments that are in effect when the block is gone.
+    /// in effect until the object is changed; and the lifecycle arguments that are in effect after the block is
+    /// removed.
     fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, read: bool) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
@@ -387,7 +388,7 @@ impl Planner<'_> {
         self.context
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.check_identity(p, address, read.identity.as_ref(), true)?;
-        // Completed here: an invalid answer counts as a failed refresh.
+        // The refresh is reported as ended here, because an invalid answer counts as a failed refresh.
         if let Some(refreshing) = refreshing {
             refreshing.complete();
         }

@@ -109,7 +109,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             refresh: false,
             ..options.clone()
         };
-        // Other warnings of the refresh pass recur in the destroy plan if they matter there.
+        // Other warnings of the refresh pass are reported again by the destroy plan if they matter there.
         let mut planning = whole(
             plan_once(inputs, &options, PlanKind::Destroy, Validation::NotNeeded).await,
             warned,
@@ -191,7 +191,7 @@ async fn plan_once(
         Ok(providers) => providers.in_lanes(inputs.lanes),
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
-    // Files in arguments of resources may be gone when these are destroyed, which must not prevent the destruction.
+    // Files that are read for arguments may be gone when the resources are destroyed, and must not prevent that.
     let mut without_files = inputs.environment.clone();
     without_files.functions.missing_files = Some(MissingFiles::default());
     let destroys = matches!(kind, PlanKind::Destroy | PlanKind::DestroyRefresh);
@@ -199,7 +199,7 @@ async fn plan_once(
     let work = async {
         let mut warned = Diagnostics::new();
         if validation == Validation::Required {
-            // Without the empty blocks for imports, which lack required arguments.
+            // The empty blocks for imports are left out, because they lack required arguments.
             let on_written = Inputs {
                 config: written,
                 environment: if destroys { &without_files } else { inputs.environment },
@@ -223,7 +223,7 @@ async fn plan_once(
             let running = (&providers, &opened, &reading);
             let (plan, found, required) = with_providers(inputs, written, options, kind, running).await;
             match required {
-                // Another pass: more must be read.
+                // The pass has found more objects that must be read, so another pass follows.
                 Some(required) if !inputs.stop.is_requested() => reading.required = required,
                 _ => return Ok((plan, found, warned)),
             }
@@ -289,7 +289,7 @@ async fn with_providers(
         let problems = [problem].into_iter().chain(targets::warning(options)).collect();
         return (None, problems, None);
     }
-    // From here on, objects have the addresses of the configuration.
+    // From here on, moved objects are at the addresses of the configuration.
     let inputs = Inputs {
         state: &moved,
         ..inputs
@@ -405,14 +405,14 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
         // The walk has reported failures of expansion already.
         planner.context.evaluator.take_diagnostics();
         if problems.has_errors() {
-            // Other errors are probably consequences of invalid moves.
+            // Other errors are probably consequences of the invalid moves.
             return (None, problems);
         }
     }
     if !diagnostics.has_errors() && !query {
         diagnostics.extend(planner.unmatched_instances());
     }
-    // A failure without a diagnostic would be taken for a success with an empty plan.
+    // Without a diagnostic, the failure would look like a success with an empty plan.
     if !diagnostics.has_errors() && outcomes.contains(&Outcome::Failed) {
         diagnostics.push(Diagnostic::error(
             "Planning failed without a reason",

@@ -61,7 +61,7 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             );
         }
     }
-    // With targets the other outputs stay as they are.
+    // With targets, the other outputs stay unchanged.
     if planner.spec.selection.is_everything() {
         for (name, output) in stored {
             let gone = planner.spec.kind.is_destroy() || !root.module.outputs.contains_key(name);

@@ -1,9 +1,9 @@
 //! Selection of the objects and data sources that a plan reads, and a record of those it has read.
 //!
-//! With a [partial refresh](crate::inputs::PartialRefresh) of what changes, a plan is made in passes. A pass plans with the
-//! stored objects and reads those that change at once, before it decides about them. What the changed values come from has been
-//! visited by then, so it is read by another pass. Reads are kept, so that each is made once. The passes end when everything that
-//! had to be read was; each pass reads more than the one before, so there is an end.
+//! With a [partial refresh](crate::inputs::PartialRefresh) of the objects that change, a plan is made in passes. A pass plans
+//! with the stored objects, and reads an object that changes before it decides about it. The sources of the changed values have
+//! been visited earlier in the pass, so another pass reads them. The results of reads are kept, so that each read is made once.
+//! The passes end when everything that is required has been read. Each pass reads more than the one before, so they always end.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -81,7 +81,7 @@ impl Planner<'_> {
                     || self.spec.options.force_replace.contains(address)
                     || self.reading.objects().contains_key(&(address.clone(), None))
             }
-            // Both are cut to whole seconds, so a read in the same second may have been before.
+            // Both times are in whole seconds, so a read in the same second may have been earlier.
             Some(RefreshPart::OlderThan { since, .. }) => self
                 .last_read(address, object)
                 .is_none_or(|last| last.as_str() <= since.as_str()),
@@ -149,7 +149,7 @@ impl Planner<'_> {
             identity: stored.identity.clone(),
             meta: match self.context.provider_meta(address, &p.provider_address.provider) {
                 Ok(meta) => meta,
-                // Reported already.
+                // The problem has been reported already.
                 Err(_) => return Err(Diagnostics::new()),
             },
         };

@@ -82,7 +82,7 @@ fn plain(ty: &Type, steps: &[Step], out: &mut Vec<Step>) {
             };
             match at.and_then(|i| usize::try_from(i).ok()).and_then(|i| elements.get(i)) {
                 Some(inner) => plain(inner, rest, out),
-                // An index outside of the tuple leads nowhere: the path ends before it.
+                // An index outside of the tuple selects nothing, so the path ends before it.
                 None => out.truncate(before),
             }
         }

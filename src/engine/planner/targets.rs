@@ -60,7 +60,7 @@ impl Selection {
             providers: HashSet::new(),
             needed_outside: HashMap::new(),
         };
-        // A query needs its list blocks and their dependencies only, and plans no resources.
+        // A query needs only its list blocks and their dependencies, and plans no resources.
         if options.query.is_some() {
             selection.targets = lists(blocks);
             selection.select(blocks, options.mode, state, actions);
@@ -102,8 +102,8 @@ impl Selection {
             let objects = instance.current.iter().chain(instance.deposed.values());
             for dependency in objects.flat_map(|object| &*object.dependencies) {
                 let users = needed.entry(dependency.clone()).or_default();
-                // Each instance comes once, with all its objects in a row, so that
-                // a comparison with the last entry finds duplicates.
+                // All objects of an instance come in a row, so comparing with the last entry is enough to find
+                // duplicates.
                 if users.last() != Some(&at) {
                     users.push(at.clone());
                 }
@@ -158,7 +158,8 @@ impl Selection {
                 .filter(|b| seen.insert(*b))
             {
                 match &graph[before] {
-                    // Selecting it would destroy it; the provider gets the values of its stored objects.
+                    // If it were selected, it would be destroyed. The provider gets the values of its stored
+                    // objects.
                     Block::Resource(r) if r.resource.mode == ResourceMode::Managed => continue,
                     Block::Resource(r) => {
                         self.whole.insert(r.clone());
@@ -420,7 +421,7 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
 /// Returns the warning for a partial plan.
 pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     if options.invoke.is_some() {
-        // Targets select the callers of the action, and nothing else is planned anyway.
+        // Targets select the callers of the action, and nothing else is planned then.
         return None;
     }
     let option = match (options.targets.is_empty(), options.excludes.is_empty()) {

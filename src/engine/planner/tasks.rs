@@ -110,7 +110,7 @@ impl Planner<'_> {
                 } else {
                     &self.limits.slots
                 };
-                // The slots are shared by all resources; the stream below limits this one only.
+                // All resources share these slots, while the stream below limits this resource only.
                 let _slot = match lane {
                     Some(lane) => Place::Lane {
                         _place: lane.enter().await,

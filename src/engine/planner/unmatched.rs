@@ -182,8 +182,8 @@ impl Planner<'_> {
                 if expansion.has(&address.resource.key) {
                     return;
                 }
-                // An address without a key selects all instances of a resource with `count` or `for_each`, except in
-                // -replace, which names single objects.
+                // An address without a key selects all instances of a resource with `count` or `for_each`. With
+                // -replace, which names single objects, it selects one.
                 if address.resource.key.is_none() && flag != "-replace" {
                     return;
                 }

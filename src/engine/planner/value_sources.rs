@@ -112,7 +112,7 @@ impl<'s> Search<'s> {
                 repetition().for_each(|expr| add(self, expr, false));
             }
             Action::Delete | Action::Forget | Action::NoOp | Action::Read => {}
-            // A new object has its values from everywhere.
+            // All arguments of a new object are new, so all of them are searched.
             _ => {
                 expressions(&block.body).for_each(|(_, expr)| add(self, expr, false));
                 repetition().for_each(|expr| add(self, expr, false));

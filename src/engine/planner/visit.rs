@@ -131,8 +131,8 @@ pub(super) struct PlanResults {
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
     /// Orphans that a target names, with an instance outside of the targets that probably needs them.
     pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
-    /// Instances whose destroy-time provisioners cannot run because their block is gone, with the types of the
-    /// provisioners.
+    /// Instances whose destroy-time provisioners cannot run because their block was removed, with the types of
+    /// the provisioners.
     pub(super) lost_provisioners: Vec<(AbsResourceInstance, String)>,
     /// Resources with an instance that will change.
     pub(super) pending: HashSet<ConfigResource>,
@@ -197,7 +197,7 @@ impl Planner<'_> {
     }
 
     pub(super) async fn visit(&self, block: &Block) -> Outcome {
-        // Checked for each block, so that a stop ends the walk without new requests.
+        // A requested stop is checked for each block, so that a stop ends the walk without new requests.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -219,7 +219,7 @@ impl Planner<'_> {
             Block::Action(action) => block_visits::visit_action(self.context.evaluator, action),
             Block::Call(module, name) => block_visits::visit_call(self.context.evaluator, module, name),
             Block::Check(module, name) => {
-                // A check whose data source could not be read has failed already.
+                // If the data source of a check could not be read, the check has failed already.
                 let unread = self.results().unread_checks.clone();
                 block_visits::visit_check(self.context.evaluator, module, name, |at| {
                     !unread.iter().any(|(module, check)| module == at && check == name)

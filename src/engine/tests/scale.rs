@@ -120,7 +120,7 @@ fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
             support::texts(diagnostics.iter().take(3))
         );
     });
-    // Its states would count towards the peak of memory.
+    // The plan contains states, which would count towards the peak of memory.
     drop(plan);
     assert_eq!(case.state.instance_count(), instances);
     let again = timed(&mut || case.assert_settled());

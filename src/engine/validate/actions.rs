@@ -124,7 +124,7 @@ impl Validator<'_> {
     }
 }
 
-/// Returns an example key of the kind that instances with this repetition have. It stands for any key.
+/// Returns an example key of the kind that instances with this repetition have. It represents any key.
 fn any_key(repetition: &Repetition) -> InstanceKey {
     match repetition.each {
         Some(_) => InstanceKey::String("".into()),

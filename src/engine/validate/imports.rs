@@ -65,7 +65,7 @@ impl Validator<'_> {
         let mut to = &import.to;
         while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
             if let Expr::Index { key, .. } = to {
-                // Only the errors of the evaluation matter here.
+                // Only the problems of the evaluation are needed, not its result.
                 let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
             }
             to = next;
@@ -89,7 +89,7 @@ impl Validator<'_> {
                     self.providers
                         .schemas()
                         .resource(&provider, resource.resource.mode, &resource.resource.ty);
-                // A resource without configuration or of an unknown type has another error.
+                // A resource without a block or of an unknown type is reported elsewhere.
                 let Some(schema) = schema else { return Ok(()) };
                 import_identity(value, schema, &resource.resource.ty, range).map(|_| ())
             }

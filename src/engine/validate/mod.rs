@@ -41,7 +41,7 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     // A plugin that does not start must not prevent the validation of blocks that do not need it.
     let started = Providers::start_available_of(inputs.providers, inputs.config, &nothing).await;
     let mut diagnostics = started.diagnostics;
-    // A provider that is also started for its functions fails twice with the same error.
+    // A provider that is also started for its functions would report the same error twice.
     diagnostics.0.dedup();
     diagnostics.extend(with_providers(inputs, &started.providers, ProviderBlocks::All).await);
     started.providers.close().await;
@@ -110,7 +110,8 @@ pub(crate) async fn with_providers(
             ProviderBlocks::Used => blocks.unused_providers(),
         },
     };
-    // Every block is visited, also after failures of its dependencies: references to failed values report nothing.
+    // Every block is visited, even after failures of its dependencies, because references to failed values report
+    // nothing.
     walk(&blocks.graph, inputs.parallelism.max(BLOCKS_AT_ONCE), |node| {
         let (validator, block) = (&validator, &blocks.graph[node]);
         async move {
@@ -154,7 +155,7 @@ pub(crate) async fn warnings_of_providers(
     };
     let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
         .map(|resource| validator.warnings(resource))
-        // In order, so that the warnings do not depend on which provider answers first.
+        // In the order of the providers, so that the warnings do not depend on which of them answers first.
         .buffered(BLOCKS_AT_ONCE)
         .collect()
         .await;
@@ -162,7 +163,7 @@ pub(crate) async fn warnings_of_providers(
         .into_iter()
         .flatten()
         .flatten()
-        // With an error there would be no saved plan.
+        // After an error, no plan would have been saved.
         .filter(|d| !d.is_error())
         .collect()
 }
@@ -373,11 +374,11 @@ impl Validator<'_> {
         );
         self.ignored_changes(block, &schema.block);
         if let Some(expr) = &block.lifecycle.prevent_destroy_if {
-            // An error is reported, and nothing else depends on the value.
+            // An error is reported by the evaluation, and nothing else depends on the value.
             let _ = self.evaluator.prevent_destroy_in(expr, &scope);
         }
-        // As in Terraform, `self` is an object with unknown attributes: references to attributes that it does not have
-        // are found now.
+        // As in Terraform, `self` is an object with unknown attributes, so that references to undeclared attributes
+        // are reported here.
         let own = match address.resource.mode {
             Mode::Managed | Mode::Data => self.evaluator.marked_self(address, block, unknown_attributes(schema)),
             Mode::Ephemeral | Mode::List => Value::dynamic(),
@@ -431,7 +432,7 @@ impl Validator<'_> {
             Mode::Managed => running.validate_resource(ty, value).await,
             Mode::Data => running.validate_data(ty, value).await,
             Mode::Ephemeral => running.validate_ephemeral(ty, value).await,
-            // The `config` block has a request of its own: see `list`.
+            // The `config` block of a list resource is validated by another request; see `list`.
             Mode::List => return Ok(()),
         };
         let problems = answer.map_err(|d| self.fail(d))?.diagnostics;

@@ -150,7 +150,7 @@ impl Decoder {
         };
         let mut out: Vec<Expanded<'b>> = match self.for_each(for_each, context) {
             None => return Vec::new(),
-            // One block stands for the unknown number, so that the names in its content are checked.
+            // One block represents the unknown number, so that the names in its content are checked.
             Some(ForEach::Unknown(marks)) => vec![made(Value::dynamic(), Value::dynamic(), marks, true)],
             Some(ForEach::Elements(elements, marks)) => {
                 elements.into_iter().map(|(k, v)| made(k, v, marks, false)).collect()
@@ -308,7 +308,7 @@ impl Decoder {
             return None;
         }
         let invalid = |detail: &str| Diagnostic::error("Invalid dynamic block label", detail).at(labels.expr.range());
-        // Labels become keys of a map, and keys have no marks.
+        // Labels become keys of a map, which cannot have marks.
         let (value, marks) = value.unmark_deep();
         if !marks.is_empty() {
             self.diagnostics.push(invalid(

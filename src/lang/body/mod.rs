@@ -78,7 +78,7 @@ impl Decoder {
         let ty = schema.implied_object();
         let mut blocks = self.expand(body, schema, context);
         let values = ty
-            // In the order of the object type, which is that of its values.
+            // The attributes are in the order of the object type, as its values are.
             .attributes()
             .iter()
             .map(|part| {
@@ -292,7 +292,8 @@ impl Decoder {
                 }
                 if !unknown && schema.max_items > 0 && count > schema.max_items {
                     let extra = usize::try_from(schema.max_items).unwrap_or(usize::MAX);
-                    // As in HCL: the position at which a missing argument of the extra block would be reported.
+                    // As in HCL, this is the position at which a missing argument of the extra block would be
+                    // reported.
                     let at = blocks.get(extra).map_or(&body.end, |b| &b.body.end);
                     self.diagnostics.push(
                         Diagnostic::error(

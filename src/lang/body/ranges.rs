@@ -26,7 +26,7 @@ fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
     if let Some(attribute) = body.attribute(name) {
         return in_expr(&attribute.expr, rest).clone();
     }
-    // Decoding reports the problems.
+    // The problems are dropped, because decoding reports them.
     let body = &*super::resolve(body, schema, &mut Diagnostics::new());
     let nothing = BlockSchema::default();
     let (inner, nesting) = schema
@@ -45,7 +45,7 @@ fn in_body(body: &Body, schema: &BlockSchema, steps: &[Step]) -> Range {
                 (_, Some(i)) if blocks.iter().all(|b| &*b.ty != "dynamic") => blocks.get(i),
                 _ => None,
             };
-            // An element of a set has no position, but a single block must be it.
+            // An element of a set has no position, but if there is only one block, it must be that one.
             (
                 found.or(if let [only] = blocks.as_slice() {
                     Some(only)

@@ -30,8 +30,7 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         };
         let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
-        // These functions take expressions instead of values: they decide themselves which are evaluated, and with
-        // which errors.
+        // These functions take expressions instead of values, because they decide which of them are evaluated.
         match name {
             "try" => return self.try_function(call, whole, context),
             "can" => return self.can_function(call, whole, context),
@@ -165,7 +164,7 @@ impl ExpressionEvaluator {
                 Some(items) => {
                     let argument = |v: &Value| Argument {
                         expr: last.expr,
-                        // Marks of the list are those of each argument, too.
+                        // The marks of the list apply to each argument, too.
                         value: v.clone().with_marks(marks),
                     };
                     return Ok(items.iter().map(argument).collect());
@@ -264,7 +263,7 @@ impl ExpressionEvaluator {
     pub(super) fn report_call(&mut self, call: &Call, mut problem: Diagnostic, whole: &Expr, context: &Context<'_>) {
         let name = call.name.strip_prefix("core::").unwrap_or(&call.name);
         let function = match name.strip_prefix("provider::").and_then(|n| n.split_once("::")) {
-            // `try` and `can` drop the problem, so its description would be wasted.
+            // `try` and `can` drop the problem, so it needs no description.
             _ if self.quiet => None,
             Some((provider, function)) => {
                 let signature = context.scope.provider_function(provider, function).ok();

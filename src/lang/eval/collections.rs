@@ -116,7 +116,7 @@ impl ExpressionEvaluator {
         }
         let marks = value.marks();
         if *value.ty() == Type::Dynamic {
-            // A `for` over instances that are not known yet does not use a deprecated value.
+            // A `for` over instances that are not known yet uses no deprecated value.
             return Err(Value::dynamic().with_marks(marks.without_deprecations()));
         }
         if value.ty().is_primitive() {
@@ -222,7 +222,7 @@ impl ExpressionEvaluator {
     /// they multiply.
     fn count_element(&mut self, most: u64, range: &Range) -> bool {
         self.produced += 1;
-        // Exactly once: the expressions around this one reach the limit as well.
+        // The error is reported exactly once, because the enclosing expressions exceed the limit, too.
         if self.produced == most.saturating_add(1) {
             self.fixed.push(too_many(most, range));
         }
@@ -240,7 +240,7 @@ impl ExpressionEvaluator {
             .collect();
         let inner = context.with_variables(&variables);
         let (value, problems) = self.apart(true, |s| s.expr(condition, &inner));
-        // An error with unknown variables may not occur with the elements.
+        // With unknown variables, errors may occur that the actual elements would not cause.
         if problems.has_errors() {
             return true;
         }
@@ -341,7 +341,7 @@ impl ExpressionEvaluator {
         let (value, marks) = value.unmark();
         let sequence = matches!(value.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_));
         if value.is_null() {
-            // A null value that is no list is an empty list to a splat, as in HCL.
+            // As in HCL, a splat treats a null value that is no list as an empty list.
             if !sequence {
                 return Value::empty_tuple().with_marks(marks);
             }
@@ -360,7 +360,7 @@ impl ExpressionEvaluator {
             return Value::dynamic().with_marks(marks);
         }
         if !sequence {
-            // One element, or none if the value turns out to be null.
+            // A value that may be null has one element or none.
             let unsure = !value.is_certainly_not_null();
             let element = self.expr(each, &context.with_splat_element(&value));
             return if unsure {
@@ -405,7 +405,7 @@ impl ExpressionEvaluator {
 
     /// Returns the splat of an unknown list, set or tuple.
     fn unknown_splat(&mut self, value: &Value, each: &Expr, context: &Context<'_>) -> Value {
-        // A step that no element can have is wrong, however many there will be.
+        // A step that is invalid for every possible element is an error, however many elements there will be.
         let types: Vec<Type> = match value.ty() {
             Type::Tuple(types) => types.to_vec(),
             Type::List(e) | Type::Set(e) => vec![(**e).clone()],

@@ -40,7 +40,7 @@ fn described(mut diagnostic: Diagnostic, expr: &Expr, context: Context<'_>, hidd
     if values.is_empty() {
         return diagnostic;
     }
-    // Terraform sorts them, too, so that the output does not depend on the order of references.
+    // The values are sorted, as in Terraform, so that the output does not depend on the order of references.
     values.sort();
     match &mut diagnostic.expression {
         Some(known) => known.values = values,
@@ -70,7 +70,7 @@ fn describe_traversal(
         }
     };
     let own = traversal.steps.len() - steps.len();
-    // From the longest: the step that failed has no value.
+    // The longest prefix is tried first: the step that failed has no value.
     for taken in (0..=steps.len()).rev() {
         if own + taken == 0 {
             break;
@@ -94,7 +94,7 @@ fn statement(value: &Value, extra: &Extra, hidden: Hidden) -> Option<String> {
     if marks.is_ephemeral() && !marks.is_sensitive() {
         return None;
     }
-    // A sensitive value is mentioned only where it is the cause: otherwise it would lead away from the mistake.
+    // A sensitive value is mentioned only if it is the cause; otherwise the mention would be misleading.
     if marks.is_sensitive() {
         return (*extra == Extra::CausedBySensitive).then(|| "has a sensitive value".into());
     }

@@ -96,8 +96,8 @@ pub fn evaluate(expr: &Expr, context: Context<'_>) -> (Value, Diagnostics) {
     }
     let mut evaluator = ExpressionEvaluator::default();
     let value = evaluator.expr(expr, &context);
-    // Reported at the end: only then is it known which conditionals were evaluated in an expression whose result was
-    // discarded.
+    // The choices are reported at the end: only then is it known which conditionals were evaluated in an expression
+    // whose result was discarded.
     if let Some(witness) = context.scope.witness() {
         for (at, yes) in std::mem::take(&mut evaluator.chosen) {
             witness.chosen(&at, yes);
@@ -167,7 +167,7 @@ struct ExpressionEvaluator {
 
 impl ExpressionEvaluator {
     fn finish(mut self) -> Diagnostics {
-        // Two references to one object report the same problem, of which only one is reported.
+        // Two references to one object report the same problem, so one of them is dropped.
         let mut out: Vec<Diagnostic> = Vec::new();
         for diagnostic in std::mem::take(&mut self.fixed.0) {
             if !out.contains(&diagnostic) {

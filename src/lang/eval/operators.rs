@@ -74,7 +74,7 @@ impl ExpressionEvaluator {
             left: (left, a, left_problems),
             right: (right, b, right_problems),
         } = operands;
-        // An operand with errors has an unknown type, which fits.
+        // An operand with errors has an unknown type, so it is not reported again.
         self.check_operand(&a, &operand, "left", left, whole, context);
         self.check_operand(&b, &operand, "right", right, whole, context);
         if !self.dynamic.is_empty() {
@@ -88,7 +88,7 @@ impl ExpressionEvaluator {
             self.dynamic.extend(right_problems);
             return Value::unknown(result);
         }
-        // The errors of an operand without effect are dropped with it.
+        // If an operand has no effect on the result, its errors are dropped.
         if matches!(op, BinaryOp::Or | BinaryOp::And) {
             let short = ops::short_circuit(op == BinaryOp::Or, &a, &b, left_problems.has_errors());
             if let Some((value, side)) = short {
@@ -188,7 +188,7 @@ impl ExpressionEvaluator {
         let between = self.chosen.len();
         let no_result = self.apart(false, |e| e.expr(no, context));
         let after = self.chosen.len();
-        // The condition is evaluated last: its own errors must not be among those of a result.
+        // The condition is evaluated last, so that its errors are not mistaken for those of a result.
         let value = self.choose(condition, (yes, yes_result), (no, no_result), whole, context);
         // Choices inside of a result that was not taken do not count.
         if self.chosen.len() > before {
@@ -219,7 +219,7 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         }
         let outcome = ops::conditional(&condition_value, &yes_value, &no_value);
-        // If the types are inconsistent, only that is reported: the errors of the results do not matter.
+        // If the types are inconsistent, only that is reported, and not the errors of the results.
         if !matches!(outcome, Err(ConditionalError::InconsistentTypes(_))) {
             let chosen = cty::convert(&condition_value, &Type::Bool)
                 .ok()

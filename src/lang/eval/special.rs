@@ -66,7 +66,7 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// Evaluates an expression that may fail. Static errors are reported all the same.
+    /// Evaluates an expression that may fail. Static errors are reported nevertheless.
     fn attempt(&mut self, arg: Unevaluated<'_>, context: &Context<'_>) -> (Value, syntax::Diagnostics) {
         match arg.value {
             Some(value) => (value, syntax::Diagnostics::new()),
@@ -197,7 +197,7 @@ impl ExpressionEvaluator {
             None => self.expr(vars.expr, context),
         };
         let (template, given, vars) = (template.expr, template.value.is_some(), vars.expr);
-        // As with any function, the argument with the variables is checked before the call.
+        // As in any function, the argument with the variables is evaluated before the call.
         if self.errors() == errors {
             if variables.is_null() {
                 return invalid(self, "vars", vars, "argument must not be null");
@@ -214,7 +214,7 @@ impl ExpressionEvaluator {
             return Value::dynamic();
         }
         let (text, marks) = text.unmark_deep();
-        // A template always has a text, so the result is never null.
+        // A template always renders to a text, so the result is never null.
         if !text.is_known() {
             return Value::unknown_not_null(Type::String).with_marks(marks);
         }
@@ -295,7 +295,8 @@ pub(crate) fn render(
             ),
         ));
     }
-    // Checked before the evaluation, so that a reference in a branch that is not taken is an error, too.
+    // The references are checked before the evaluation, so that a reference in a branch that is not taken is an
+    // error, too.
     for traversal in crate::refs::traversals(&template) {
         if !variables.iter().any(|(name, _)| *name == traversal.root) {
             return Err(CallError::Argument(

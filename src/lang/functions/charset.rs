@@ -62,7 +62,8 @@ impl Encoding {
             Scheme::Utf16Be => Some(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
             Scheme::Utf16Le => Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
             Scheme::Hz => encode_hz(text),
-            // The web's tables map free bytes to the control characters beyond ASCII; IANA's leave them undefined.
+            // The web's tables map unused bytes to control characters beyond ASCII, while IANA's leave them
+            // undefined.
             Scheme::Web(web) if web.is_single_byte() && text.chars().any(is_high_control) => None,
             Scheme::Web(web) => encode_web(web, text),
             Scheme::Latin(_) | Scheme::Upper(..) | Scheme::Whole(..) => {
@@ -106,7 +107,7 @@ impl Encoding {
                 bytes.iter().map(|b| table[usize::from(*b)]).collect()
             }
         };
-        // The conversion above serves both encodings; ASCII has nothing beyond its 128 characters.
+        // Both encodings share the conversion above, but ASCII has only 128 characters.
         let text = match (self.scheme, text.is_ascii()) {
             (Scheme::Ascii, false) => return None,
             _ => text,
@@ -143,7 +144,7 @@ fn is_high_control(c: char) -> bool {
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     let mut units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
     if bytes.len() % 2 == 1 {
-        // Half a unit at the end is invalid, and becomes the replacement character.
+        // An incomplete unit at the end is invalid, and becomes the replacement character.
         units.push(0xfffd);
     }
     String::from_utf16_lossy(&units)
@@ -167,7 +168,7 @@ fn encode_hz(text: &str) -> Option<Vec<u8>> {
     let mut buffer = [0; 4];
     for c in text.chars() {
         if c == '~' {
-            // A tilde has the same form among Chinese characters.
+            // A tilde begins an escape in this encoding, so it is doubled.
             out.extend(b"~~");
             continue;
         }

@@ -61,7 +61,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
             let Some(element) = t.element() else {
                 return Ok(a[0].clone());
             };
-            // A set of texts, because values have no hash; comparing all pairs would be quadratic.
+            // The values are compared as texts in a set, because values have no hash, and comparing all pairs
+            // would take quadratic time.
             let mut seen = std::collections::HashSet::new();
             let remaining = items.iter().filter(|v| seen.insert(identity(v))).cloned().collect();
             Ok(Value::list(element.clone(), remaining))
@@ -226,7 +227,8 @@ pub(super) fn unify_arguments(types: &[Type]) -> CallResult<Type> {
 fn coalesce(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     for arg in args {
         let value = cty::convert(arg, ty).map_err(|e| CallError::failed(e.message))?;
-        // The argument may turn out to be null or not, so later arguments do not decide.
+        // The argument may turn out to be null or not, so the result is unknown, whatever the later arguments
+        // are.
         if !value.is_known() {
             return Ok(Value::unknown(ty.clone()));
         }
@@ -280,7 +282,7 @@ fn contains(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResul
         match ops::equals(item, &args[1]).as_bool() {
             Some(true) => return Ok(Value::bool(true)),
             Some(false) => {}
-            // An unknown element may be equal, unless another one is for certain.
+            // An unknown element may be equal to the value, unless another element certainly is.
             None => open = true,
         }
     }
@@ -297,7 +299,7 @@ fn element_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::List(element) => Ok((**element).clone()),
         Type::Tuple(types) => {
-            // The elements of a tuple have types of their own: the type of the result depends on the index.
+            // In a tuple, each element has its own type, so the type of the result depends on the index.
             if !args[1].is_known() {
                 return Ok(Type::Dynamic);
             }
@@ -347,7 +349,7 @@ fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> b
             *marks |= item.marks();
             known &= item.is_known() && flatten_into(item, out, marks);
         } else if *item.ty() == Type::Dynamic && !item.is_known() {
-            // It may turn out to be a list.
+            // The element may turn out to be a list.
             known = false;
         } else {
             out.push(item.clone());
@@ -368,7 +370,7 @@ fn index(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
         match ops::equals(item, &args[1]).as_bool() {
             Some(true) => return Ok(Value::number(i)),
             Some(false) => {}
-            // A later element may be equal for certain, but this one would come first.
+            // A later element may certainly be equal, but this one would come before it.
             None => return unknown(ty),
         }
     }
@@ -387,7 +389,7 @@ fn matchkeys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResu
     if values.len() != keys.len() {
         return Err(CallError::failed("length of keys and values should be equal"));
     }
-    // An unknown key may turn out to be any of those that are searched for.
+    // An unknown key may turn out to be one of those that are searched for.
     if !args.iter().all(Value::is_wholly_known) {
         return unknown(ty);
     }

@@ -80,7 +80,7 @@ fn to(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
         let message = match (value.ty(), ty) {
             (Type::String, Type::Number | Type::Bool) if value.is_known() => {
                 let wanted = if *ty == Type::Bool { "bool" } else { "number" };
-                // The message must not contain the text.
+                // The text may be secret, so the message must not contain it.
                 if hidden {
                     format!("cannot convert this sensitive string to {wanted}")
                 } else if *ty == Type::Bool {

@@ -49,7 +49,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         hex(&sha512(text(a, 0).as_bytes()))
     }),
     Function::new("uuid", &[], Returns::String, |_, t, s| {
-        // A different value in each plan would never agree with that of the apply.
+        // Each call returns a different value, so a plan and its apply would never agree.
         if s.settings.pure {
             unknown(t)
         } else {
@@ -123,14 +123,14 @@ fn bcrypt_hash(args: &[Value], ty: &cty::Type, environment: &FunctionEnvironment
     if environment.settings.pure {
         return unknown(ty);
     }
-    // Go's library takes a cost below its minimum for the default.
+    // Go's library uses its default for a cost below its minimum.
     let cost = if cost < 4 {
         10
     } else {
         u32::try_from(cost).unwrap_or(10)
     };
     let given = text(args, 0);
-    // Longer passwords would be cut silently; Go's library refuses them as well.
+    // Longer passwords would be truncated silently, so they are refused, as in Go's library.
     if given.len() > 72 {
         return Err(CallError::failed(
             "the password is longer than 72 bytes, which is as much as bcrypt looks at",

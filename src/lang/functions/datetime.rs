@@ -114,7 +114,7 @@ enum TimeError {
 /// before it.
 struct Field(usize, usize, &'static str, i64, i64, &'static str);
 
-// In this order, so that the error names the first invalid field.
+// The fields are checked in this order, so that the error names the first invalid field.
 const FIELDS: [Field; 6] = [
     Field(0, 4, "year", 0, 9999, ""),
     Field(5, 7, "month", 1, 12, "-"),
@@ -313,7 +313,7 @@ fn format_date(format: &str, time: &Time) -> CallResult<String> {
     let mut rest = format;
     while let Some(c) = rest.chars().next() {
         if let Some(after) = rest.strip_prefix("''") {
-            // Outside of a literal, two quotes are one.
+            // Outside of a literal, two quotes mean one quote.
             out.push('\'');
             rest = after;
             continue;
@@ -397,7 +397,7 @@ fn quoted(rest: &str) -> CallResult<(String, &str)> {
             chars.next();
             out.push('\'');
             if chars.peek().is_none() {
-                // At the end of the format, Terraform's reader takes the second quote for the closing one, too.
+                // At the end of the format, Terraform's parser treats the second quote as the closing one, too.
                 return Ok((out, ""));
             }
         } else {

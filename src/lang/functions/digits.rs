@@ -61,7 +61,7 @@ impl Digits {
         }
         let rest = &self.digits[keep..];
         let half = rest[0] == 5 && rest[1..].iter().all(|d| *d == 0);
-        // As in Go's formatter, whose results Terraform shows.
+        // Rounds as Go's formatter does, whose results Terraform shows.
         let up = if half {
             keep > 0 && self.digits[keep - 1] % 2 == 1
         } else {
@@ -71,7 +71,7 @@ impl Digits {
         if up {
             let mut i = keep;
             loop {
-                // A carry beyond the first digit: 9.9 becomes 10.
+                // The carry reaches beyond the first digit, as in 9.9, which becomes 10.
                 if i == 0 {
                     self.digits.insert(0, 1);
                     self.point += 1;
@@ -176,8 +176,8 @@ pub(super) fn general(number: &Number, precision: Option<usize>, mode: char) -> 
         Some(_) => Digits::exact(number),
         None => Digits::shortest(number),
     };
-    // The rule of Go's %g: an exponent if it is below -4, or not below the number of digits, which is 6 for the
-    // shortest form.
+    // As in Go's %g, an exponent is written if it is below -4, or not below the number of digits, which is 6
+    // for the shortest form.
     let mut limit = 6;
     if let Some(precision) = precision {
         let precision = precision.max(1) as i64;

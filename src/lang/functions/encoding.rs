@@ -34,7 +34,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("base64encode", &[string("str")], Returns::String, |a, _, _| {
         Ok(Value::string(STANDARD.encode(text(a, 0))))
     }),
-    // Of OpenTofu.
+    // Only OpenTofu has this function.
     Function::new("base64gunzip", &[string("str")], Returns::String, |a, _, _| {
         // The argument is not quoted: it is often a secret.
         let packed = decode_base64(text(a, 0)).map_err(|_| CallError::failed("failed to decode base64 data"))?;
@@ -100,7 +100,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(Value::string(STANDARD.encode(bytes)))
         },
     ),
-    // Of OpenTofu; the reverse of `urlencode`.
+    // Only OpenTofu has this function, which reverses `urlencode`.
     Function::new("urldecode", &[string("str")], Returns::String, |a, _, _| {
         let mut out = Vec::new();
         let mut rest = text(a, 0);
@@ -126,7 +126,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
                     1
                 }
             };
-            // After a byte of a longer character, the rest is no text of its own: all its bytes are taken together.
+            // An incomplete sequence of a longer character is skipped as a whole, because its other bytes are no
+            // characters.
             let end = (taken..=rest.len())
                 .find(|end| rest.is_char_boundary(*end))
                 .unwrap_or(rest.len());
@@ -142,7 +143,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         for byte in text(a, 0).bytes() {
             match byte {
                 b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-                // A form's encoding, as Go's url.QueryEscape, which Terraform uses.
+                // Encodes as in forms, as Go's url.QueryEscape does, which Terraform uses.
                 b' ' => out.push('+'),
                 _ => out.push_str(&format!("%{byte:02X}")),
             }
@@ -163,8 +164,8 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     LENIENT.decode(&compact).map_err(|e| match e {
         base64::DecodeError::InvalidByte(at, _) => at,
-        // For an incomplete group, Go reports the group's beginning, or the position at which its padding should
-        // continue.
+        // If the last group is incomplete, Go reports the beginning of the group, or the position at which its
+        // padding should continue.
         _ if compact.ends_with('=') => compact.len(),
         _ => compact.len() / 4 * 4,
     })
@@ -216,7 +217,7 @@ fn jsondecode_unknown(text: &Value) -> CallResult<Type> {
 fn jsonencode(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let value = &args[0];
     if !value.is_wholly_known() {
-        // The type determines the first character, unless the value is null.
+        // The type determines the first character of the result, unless the value is null.
         let first = if !value.is_certainly_not_null() {
             None
         } else {
@@ -296,7 +297,7 @@ fn parse_csv(text: &str) -> Vec<CallResult<(usize, Vec<String>)>> {
         let begin = line;
         let mut row = Vec::new();
         let mut error = None;
-        // A quoted empty field is a record; an empty line is none.
+        // A line with a quoted empty field is a record, but an empty line is none.
         let mut quoted = false;
         loop {
             let mut field = String::new();
@@ -328,7 +329,8 @@ fn parse_csv(text: &str) -> Vec<CallResult<(usize, Vec<String>)>> {
                 }
             }
             while let Some(c) = chars.next_if(|c| !matches!(c, ',' | '\n')) {
-                // A line may end with "\r\n", as in Go's reader; elsewhere, a carriage return is text.
+                // As in Go's reader, a line may end with "\r\n"; elsewhere, a carriage return belongs to the
+                // text.
                 if c == '\r' && matches!(chars.peek(), Some('\n') | None) {
                     continue;
                 }

@@ -224,7 +224,7 @@ fn fileset(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> C
 }
 
 fn templatefile(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> CallResult {
-    // Templates that render templates could recur without end.
+    // Templates that render templates could recur for ever.
     if environment.in_template {
         return Err(CallError::failed(
             "a template that templatefile or templatestring renders cannot call templatefile",
@@ -233,7 +233,8 @@ fn templatefile(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>)
     let path = text(args, 0);
     let template = read_text(path, environment)?;
     let content = Value::string(&*template);
-    // The text counts, not the result: it may depend on variables that differ between plan and apply.
+    // The content of the file is compared, not the result, which may depend on variables that differ between
+    // plan and apply.
     environment.scope().check_result("templatefile", &args[..1], &content)?;
     match crate::eval::render(path, &template, &args[1], environment) {
         Err(CallError::Argument(0, message)) => Err(CallError::Failed(message)),

@@ -44,7 +44,7 @@ fn formatlist(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallRes
     for (i, arg) in rest.iter().enumerate().filter(|(_, a)| is_list(a)) {
         let Some(n) = arg
             .len()
-            // Unknown elements of a set may turn out to be equal.
+            // Unknown elements of a set may turn out to be equal, so its length is unknown.
             .filter(|_| !matches!(arg.ty(), Type::Set(_)) || arg.is_wholly_known())
         else {
             open = true;
@@ -159,7 +159,8 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             )));
         };
         if !arg.is_wholly_known() {
-            // Parsing continues, to find errors in the rest. Only text before all verbs is a certain prefix.
+            // Parsing continues, to find errors in the rest. Only the text before all verbs is certain to be a
+            // prefix.
             prefix.get_or_insert_with(|| format.split('%').next().unwrap_or_default().to_owned());
             continue;
         }
@@ -167,7 +168,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             .map_err(|why| CallError::failed(format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw)))?;
     }
     out.push_str(rest);
-    // Whether unknown arguments fit is checked when they are known.
+    // Unknown arguments are checked when they are known.
     if highest < args.len() && args.iter().all(Value::is_wholly_known) {
         let message = if highest == 0 {
             "too many arguments; no verbs in format string".to_owned()
@@ -182,7 +183,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
     })
 }
 
-/// Parses the text after a percent sign.
+/// Offsets count from the beginning of the format, so one is added for the percent sign.
 fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
     let mut verb = Verb::default();
     let mut chars = text.char_indices().peekable();
@@ -279,7 +280,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), ValueError> {
         };
         let text = match plain {
             Some(text) => text,
-            // As Terraform, which formats anything but plain strings and numbers as JSON.
+            // As in Terraform, everything but strings and numbers is formatted as JSON.
             None => cty::json::to_simple_text(arg).map_err(ValueError::Json)?,
         };
         pad(verb, &text, out);
@@ -325,7 +326,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), ValueError> {
 /// Cuts a text to `precision` characters. A precision of zero means none.
 fn cut(verb: &Verb, text: &str) -> String {
     match verb.precision {
-        // In grapheme clusters, as all lengths of text in the language.
+        // The width counts grapheme clusters, as all lengths of text in the language do.
         Some(n) if n > 0 => clusters(text).into_iter().take(n).collect(),
         _ => text.to_owned(),
     }
@@ -348,7 +349,7 @@ fn pad(verb: &Verb, text: &str, out: &mut String) {
 fn pad_number(verb: &Verb, text: &str, out: &mut String) {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
-        // An infinity has a sign already.
+        // An infinity is formatted with its sign already.
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let plus = verb.plus || text.starts_with('+');

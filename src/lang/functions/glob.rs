@@ -53,7 +53,7 @@ impl Search<'_> {
             }
             return;
         };
-        // Directory listings do not contain it.
+        // Directory listings do not contain `..`.
         if pattern.is("..") {
             self.descend(&dir.join(".."), &format!("{prefix}../"), rest, depth + 1);
             return;

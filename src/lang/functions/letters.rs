@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 ///
 /// Later versions of Unicode keep the consonants of an Indic conjunct together; in this one, each is a cluster.
 pub(super) fn clusters(text: &str) -> Vec<&str> {
-    // Fast path; "\r\n" is one cluster.
+    // Fast path for ASCII, in which only "\r\n" is a cluster of several characters.
     if text.is_ascii() && !text.contains('\r') {
         return text.split_inclusive(|_| true).collect();
     }
@@ -86,7 +86,8 @@ pub(super) fn upper(c: char) -> char {
     let mut upper = c.to_uppercase();
     match (upper.next(), upper.next()) {
         (Some(u), None) => mapped(c, u),
-        // Greek letters with an iota below: their upper case has two letters, but their title case has one.
+        // These are Greek letters with an iota below. Their upper case has two letters, but their title case
+        // has one.
         _ => match u32::from(c) {
             code @ (0x1f80..=0x1f87 | 0x1f90..=0x1f97 | 0x1fa0..=0x1fa7) => char::from_u32(code + 8).unwrap_or(c),
             0x1fb3 => '\u{1fbc}',

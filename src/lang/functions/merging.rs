@@ -63,7 +63,8 @@ fn concat_type(args: &[Value]) -> CallResult<Type> {
         && args.iter().all(|a| matches!(a.ty(), Type::List(_)))
     {
         let types: Vec<Type> = args.iter().map(|a| a.ty().clone()).collect();
-        // Only without a loss: otherwise the result is a tuple with the original elements.
+        // The types are unified only if nothing is lost; otherwise the result is a tuple with the original
+        // elements.
         if let Some(ty) = cty::convert::unify_safe(&types) {
             return Ok(ty);
         }
@@ -97,7 +98,7 @@ fn concat(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
         items.extend(sequence(&arg).iter().cloned());
     }
     Ok(match ty {
-        // Lists of nulls convert to lists of any type; the other elements determine the type.
+        // A list of nulls converts to a list of any type, so the other elements determine the type.
         Type::List(e) if e.has_dynamic() => match cty::convert::unify_values(&items) {
             Ok(Some((element, items))) => Value::list(element, items),
             _ => Value::tuple(items),
@@ -226,7 +227,7 @@ fn lookup(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
             };
             Ok(default.with_marks(marks))
         }
-        // The message must not contain the key.
+        // The key is secret, so the message must not contain it.
         None if !key_marks.is_empty() => Err(CallError::failed("lookup failed to find key with sensitive value")),
         None => Err(CallError::failed(format!("lookup failed to find key {name:?}"))),
     }
@@ -272,7 +273,7 @@ fn merge_type(args: &[Value]) -> CallResult<Type> {
             _ if arg.is_null() => {}
             (Type::Object(o), _) => attributes.extend(o.attributes().iter().map(|a| (a.name.clone(), a.ty.clone()))),
             (Type::Map(e), Some(entries)) => attributes.extend(entries.map(|(k, _)| (k.clone(), (**e).clone()))),
-            // The keys of an unknown map are unknown.
+            // An unknown map has unknown keys.
             _ => spelled_out = false,
         }
     }

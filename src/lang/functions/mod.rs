@@ -343,7 +343,8 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     if untyped {
         return Ok(Value::dynamic().with_marks(marks));
     }
-    // Before the unknown arguments end the call: a wrong type is an error already.
+    // The types are checked before the call ends because of unknown arguments: a wrong type is already an
+    // error.
     let ty = function.result_type(&clean).map_err(|e| redacted(e, &secrets))?;
     if unknown {
         let refinements = if function.not_null {
@@ -363,7 +364,8 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     if filesystem::READ_FILES.contains(&function.name) {
         environment.scope.check_result(function.name, &clean, &value)?;
     }
-    // Bodies return plain unknown values; that they are not null is added once, here.
+    // The functions themselves return plain unknown values. That the results are not null is added here for all
+    // of them.
     let bare = function.not_null && !value.is_known() && value.refinements().is_none();
     let value = if bare {
         Value::unknown_not_null(value.ty().clone()).with_marks(value.marks())
@@ -377,7 +379,7 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
 fn redacted(error: CallError, secrets: &[String]) -> CallError {
     let hide = |message: String| {
         secrets.iter().fold(message, |message, secret| {
-            // First in quotes: a short secret would match parts of other words.
+            // The secret is replaced within quotes first, because a short one would match parts of other words.
             let message = message.replace(&format!("{secret:?}"), "(sensitive value)");
             if message.contains("(sensitive value)") {
                 message

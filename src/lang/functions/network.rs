@@ -7,7 +7,7 @@ use cty::{Type, Value};
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, number, string, text};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    // Of OpenTofu.
+    // Only OpenTofu has this function.
     Function::new(
         "cidrcontains",
         &[string("containing_prefix"), string("contained_ip_or_prefix")],
@@ -61,7 +61,7 @@ impl Network {
             IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),
             IpAddr::V6(v6) => (u128::from(v6), 128),
         };
-        // The library's parser would take a sign, too.
+        // The library's parser would accept a sign, too.
         let digits = !length.is_empty() && length.len() <= 3 && length.bytes().all(|b| b.is_ascii_digit());
         let length: u8 = length
             .parse()
@@ -99,7 +99,7 @@ impl Network {
 
 /// Parses an address. Octets with leading zeros are decimal, as Terraform has always read them.
 fn parse_address(text: &str) -> Option<IpAddr> {
-    // The standard parser refuses leading zeros, but they are no question of IPv6.
+    // The standard parser refuses leading zeros, but IPv6 addresses need no exception for them.
     if text.contains(':') {
         return text.parse().ok();
     }
@@ -172,7 +172,7 @@ fn cidrhost(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult
         ))
     };
     let offset = if host < 0 {
-        // From the end: -1 is the last address.
+        // Negative numbers count from the end: -1 is the last address.
         let back = host.unsigned_abs() - 1;
         if back > room {
             return Err(does_not_fit());
@@ -245,7 +245,7 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallRes
         };
         let size_bits = u32::from(network.width - length);
         let size = 1u128 << size_bits.min(127);
-        // Networks of a size begin at its multiples: round up.
+        // Networks begin at multiples of their size, so the address is rounded up.
         let start = next.and_then(|n| n.checked_add(size - 1)).map(|n| n & !(size - 1));
         let Some(start) = start.filter(|s| s.checked_add(size - 1).is_some_and(|last| last <= end)) else {
             return Err(CallError::argument(

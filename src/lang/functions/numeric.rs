@@ -102,7 +102,7 @@ fn power(x: f64, y: f64) -> f64 {
         result = 1.0 / result;
         exponent = -exponent;
     }
-    // In two steps, because 2 to the whole exponent may overflow a double.
+    // The number is multiplied in two steps, because 2 to the whole exponent may overflow a double.
     let half = exponent / 2;
     let two = |n: i64| 2f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     result * two(half) * two(exponent - half)
@@ -120,7 +120,8 @@ fn logarithm(x: f64) -> f64 {
         f64::from_bits(0x3fc3_9a09_d078_c69f),
         f64::from_bits(0x3fc2_f112_df3e_5244),
     ];
-    // The logarithm of two in two parts. The first ends with zeros, so that its product with an exponent is exact.
+    // The logarithm of two is written in two parts. The first ends with zeros, so that its product with an
+    // exponent is exact.
     const TWO_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
     const TWO_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
     if !x.is_finite() || x <= 0.0 {
@@ -198,7 +199,7 @@ fn parseint(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult
     if digits.is_empty() || digits.len() > MAX_DIGITS {
         return Err(invalid());
     }
-    // Decimal digits of the number, the last one first.
+    // These are the decimal digits of the number, the last one first.
     let mut decimal: Vec<i64> = vec![0];
     for c in digits.chars() {
         let digit = match c {
@@ -259,8 +260,8 @@ fn range(args: &[Value], _: &Type, environment: &FunctionEnvironment<'_>) -> Cal
     let most = environment.settings.max_range();
     let mut values = Vec::new();
     let mut at = start;
-    // If end and current number have different precisions, `==` can be false although they compare as equal; then the
-    // end is included, as in Terraform.
+    // If the end and the current number have different precisions, `==` may be false although they compare as equal.
+    // The end is included then, as in Terraform.
     let beyond = if down {
         std::cmp::Ordering::Less
     } else {
@@ -300,7 +301,7 @@ fn sum(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     if !list.is_wholly_known() {
         return unknown(ty);
     }
-    // The sum begins with the first element, so that a single number stays as it is.
+    // The sum begins with the first element, so that a single number stays unchanged.
     let mut total: Option<Number> = None;
     for item in sequence(list).iter().take(items.len()) {
         let number = cty::convert(item, &Type::Number)

@@ -41,7 +41,8 @@ impl Pattern {
         while let Some((before, after)) = rest.split_once('$') {
             out.push_str(before);
             rest = after;
-            // The rules of Go's Regexp.Expand, which differ from those of the regex crate.
+            // References to groups are expanded by the rules of Go's Regexp.Expand, which differ from those of
+            // the regex crate.
             if let Some(after) = rest.strip_prefix('$') {
                 out.push('$');
                 rest = after;
@@ -64,7 +65,7 @@ impl Pattern {
             rest = after;
             let group = match name.parse::<usize>() {
                 Ok(number) if name.bytes().all(|b| b.is_ascii_digit()) => captures.get(number),
-                // For several groups of one name, the first that took part in the match.
+                // If several groups have the same name, the first one in the match counts.
                 _ => (1..captures.len())
                     .filter(|i| self.names.get(i - 1).is_some_and(|n| n.as_deref() == Some(name)))
                     .find_map(|i| captures.get(i)),
@@ -124,7 +125,7 @@ fn match_value(captures: &regex::Captures<'_>, pattern: &Pattern, ty: &Type) -> 
         |m: Option<regex::Match<'_>>| m.map_or_else(|| Value::null(Type::String), |m| Value::string(m.as_str()));
     match ty {
         Type::Tuple(_) => Value::tuple((1..captures.len()).map(|i| group(captures.get(i))).collect()),
-        // For several groups of one name, the last one.
+        // If several groups have the same name, the last one counts.
         Type::Object(_) => Value::object(
             pattern
                 .names
@@ -170,7 +171,7 @@ pub(super) fn compile(pattern: &str) -> Result<Pattern, PatternError> {
     let regex = regex::RegexBuilder::new(&translated.out)
         // RE2 has octal escapes.
         .octal(true)
-        // More than the default: nested repetitions of Unicode classes are large.
+        // The limit is higher than the default, because nested repetitions of Unicode classes are large.
         .size_limit(32 << 20)
         .build()
         .map_err(|e| match e {
@@ -245,7 +246,8 @@ impl<'p> Translation<'p> {
     }
 
     fn all(&mut self) -> Result<(), PatternError> {
-        // True if there is an operand to repeat; and the text from the preceding repetition on.
+        // `operand` is true if there is something to repeat. `repetition` is the text from the last repetition
+        // on.
         let mut operand = false;
         let mut repetition: Option<&str> = None;
         while let Some(c) = self.rest.chars().next() {
@@ -314,8 +316,8 @@ impl<'p> Translation<'p> {
             if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
                 return Err(wrong("invalid named capture", &here[..here.len() - after.len()]));
             }
-            // The crate refuses names that begin with a digit, and duplicate names: such groups are numbered, and
-            // `names` has their name.
+            // The crate refuses duplicate names and names that begin with a digit. Such groups are only numbered,
+            // and `names` contains their names.
             let plain = !name.starts_with(|c: char| c.is_ascii_digit());
             if plain && !self.names.iter().flatten().any(|n| n == name) {
                 self.out.push_str(&format!("(?P<{name}>"));
@@ -375,7 +377,7 @@ impl<'p> Translation<'p> {
                     }
                     None => self.out.push_str("\\["),
                 },
-                // Doubled, these are operators of the crate.
+                // If they are doubled, these characters are operators of the crate.
                 '&' | '~' => {
                     self.out.push('\\');
                     self.out.push(c);
@@ -420,7 +422,7 @@ impl<'p> Translation<'p> {
         if char::from_u32(code).is_some() {
             self.out.push_str(&format!("\\x{{{code:X}}}"));
         } else {
-            // A surrogate: the syntax allows it, and no text has one.
+            // The syntax allows surrogates, but no text contains one.
             self.nothing(false, class);
         }
         Ok(())
@@ -452,7 +454,7 @@ impl<'p> Translation<'p> {
             'd' | 'w' | 's' if class => self.out.push_str(set),
             'd' | 'w' | 's' => self.out.push_str(&format!("[{set}]")),
             'D' | 'W' | 'S' => self.out.push_str(&format!("[^{set}]")),
-            // By ASCII words, as in RE2.
+            // Word boundaries are those of ASCII, as in RE2.
             'b' if !class => self.out.push_str("(?-u:\\b)"),
             'x' => self.code_point(here, class)?,
             'p' | 'P' => {
@@ -463,7 +465,7 @@ impl<'p> Translation<'p> {
                 };
                 let property = &here[..2 + length];
                 let name = property[2..].trim_start_matches('{').trim_end_matches('}');
-                // A caret negates once more.
+                // A caret negates the property once more.
                 let (name, other) = match name.strip_prefix('^') {
                     Some(name) => (name, true),
                     None => (name, false),
@@ -516,7 +518,7 @@ fn known_property(name: &str) -> Option<Property> {
         return Some(Property::Surrogates);
     }
     let forms = [format!("gc={plain}"), format!("Script={plain}")];
-    // The library has no list of its properties: the test is whether a pattern with the property compiles.
+    // The crate has no list of its properties, so a pattern with the property is compiled as a test.
     let known = forms
         .into_iter()
         .find(|form| Regex::new(&format!("\\p{{{form}}}")).is_ok());

@@ -57,7 +57,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn set_type(args: &[Value]) -> CallResult<Type> {
     let types: Vec<Type> = args
         .iter()
-        // An empty set of any type is compatible with all others.
+        // An empty set is compatible with sets of all types.
         .filter(|a| !(a.len() == Some(0) && a.ty().element() == Some(&Type::Dynamic)))
         .filter_map(|a| a.ty().element().cloned())
         .collect();
@@ -87,7 +87,7 @@ fn operate(
     }
     let mut sets = Vec::new();
     for arg in args {
-        // Without conversion: an empty set may have any element type.
+        // The value is not converted, because an empty set may have any element type.
         if arg.len() == Some(0) {
             sets.push(Vec::new());
             continue;
@@ -122,7 +122,7 @@ fn product_type(args: &[Value]) -> CallResult<Type> {
             _ => return Err(CallError::argument(i, "a set or a list is required")),
         }
     }
-    // Combinations of lists have an order; with a set among them, there is none.
+    // Combinations of lists are ordered, but with a set among the arguments they are not.
     let tuple = Type::tuple(elements);
     Ok(if ordered { Type::list(tuple) } else { Type::set(tuple) })
 }
@@ -138,7 +138,7 @@ fn product(args: &[Value], ty: &Type, environment: &FunctionEnvironment<'_>) -> 
     for (arg, element) in args.iter().zip(columns.iter()) {
         let (arg, own) = arg.clone().unmark();
         marks |= own;
-        // Unknown elements of a set may be equal, and then there are fewer combinations.
+        // Unknown elements of a set may be equal, so there may be fewer combinations.
         uncertain |= matches!(arg.ty(), Type::Set(_)) && !arg.is_wholly_known() && sequence(&arg).len() > 1;
         let items: Vec<Value> = sequence(&arg)
             .iter()
@@ -150,7 +150,7 @@ fn product(args: &[Value], ty: &Type, environment: &FunctionEnvironment<'_>) -> 
     if uncertain {
         return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks));
     }
-    // A larger product is likely a mistake, and would use up all memory.
+    // A larger product is probably a mistake, and would use up all memory.
     let most = environment.settings.max_elements();
     if total as u64 > most {
         return Err(CallError::failed(format!(

@@ -25,7 +25,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         |a, _, _| {
             let spaces = integer(a, 0)?;
             let spaces = usize::try_from(spaces).map_err(|_| CallError::argument(0, "must not be negative"))?;
-            // Each line break adds so many bytes, so an unlimited number could use up all memory.
+            // Each line gets this number of spaces, so an unlimited number could use up all memory.
             if spaces > 1 << 20 {
                 return Err(CallError::argument(0, "must not be more than 1048576"));
             }
@@ -37,7 +37,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("join", &[string("separator")], Returns::String, join)
         .variadic(param("lists", Takes::ListOfString).unknown()),
     Function::new("lower", &[string("str").dynamic()], Returns::String, |a, _, _| {
-        // Character by character, by the simple case mappings, as in Go.
+        // As in Go, each character is mapped by its simple case mapping.
         Ok(Value::string(
             text(a, 0).chars().map(letters::lower).collect::<String>(),
         ))
@@ -163,7 +163,7 @@ fn startswith(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallRes
         Kind::String(input) => Ok(Value::bool(input.starts_with(prefix))),
         _ if prefix.is_empty() => Ok(Value::bool(true)),
         _ => match args[0].refinements().and_then(|r| r.prefix.as_deref()) {
-            // The known prefix of an unknown text can decide.
+            // The known prefix of an unknown text may decide the result.
             Some(known) if known.starts_with(prefix) => Ok(Value::bool(true)),
             Some(known) if !prefix.starts_with(known) => Ok(Value::bool(false)),
             _ => unknown(ty),

@@ -100,7 +100,7 @@ fn scalar_line(value: &Value, indent: usize, out: &mut String) {
             if text.starts_with([' ', '\n']) {
                 out.push('2');
             }
-            // Chomping: `-` for no line break at the end, `+` for more than one.
+            // The chomping indicator is `-` for no line break at the end, and `+` for more than one.
             match text.chars().rev().take_while(|c| *c == '\n').count() {
                 0 => out.push('-'),
                 1 if text.len() > 1 => {}

@@ -326,21 +326,21 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, ScalarErr
     };
     match standard(tag) {
         Some("str") => Ok(Value::string(text)),
-        // The text is kept encoded, but it must be valid.
+        // The text stays encoded, but its encoding must be valid.
         Some("binary") => match STANDARD.decode(text) {
             Ok(_) => Ok(Value::string(text)),
             Err(_) => wrong("binary data in Base64"),
         },
         Some("null" | "int" | "float" | "bool" | "timestamp") if text.is_empty() && !plain => Ok(Value::string("")),
         Some(kind @ ("null" | "int" | "float" | "bool" | "timestamp")) => {
-            // A scalar with a type of its own keeps it, whatever its tag.
+            // A plain scalar that is no string keeps its own type, even if its tag names another one.
             let own = resolve(text)?;
             if *own.ty() != Type::String {
                 return Ok(if plain { own } else { Value::string(text) });
             }
             match kind {
                 "null" => Ok(Value::null(Type::Dynamic)),
-                // Underscores separate digits in numbers of YAML 1.1.
+                // In numbers of YAML 1.1, underscores may separate digits.
                 "int" | "float" => match number(&text.replace('_', "")) {
                     Some(number) => Ok(Value::number(number)),
                     None => wrong("a number"),
@@ -397,7 +397,7 @@ fn number(text: &str) -> Option<Number> {
         if let Some(digits) = digits.strip_prefix(prefix) {
             let n = i64::from_str_radix(digits, radix)
                 .ok()
-                // The library's parser would take a second sign.
+                // The library's parser would accept a second sign.
                 .filter(|_| !digits.starts_with(['+', '-']))?;
             return Some(signed(Number::from(n)));
         }

@@ -211,7 +211,7 @@ const KNOWN: [&str; 18] = [
 
 #[test]
 fn known_arguments_make_known_results() {
-    // Functions without a result before apply, that read files, or that take much time.
+    // Functions that have no result before apply, read files, or take much time.
     const LEFT_OUT: [&str; 3] = ["bcrypt", "rsadecrypt", "templatefile"];
     let mut open = Vec::new();
     let mut ask = |text: String| {

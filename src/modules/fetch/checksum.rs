@@ -81,7 +81,7 @@ impl Checksum {
                 } else {
                     list.to_owned()
                 };
-                // The list can be at any address that a module can be at.
+                // The list can be at any address that a module can have.
                 let address = Address::parse(&list).map_err(wrong)?;
                 let file = tempfile::NamedTempFile::new()
                     .map_err(|e| wrong(FetchError::Temporary(e)))?
@@ -106,7 +106,7 @@ impl Checksum {
                 (method, hex)
             }
             None => {
-                // The length alone tells the algorithm.
+                // The number of digits determines the algorithm.
                 let all = [Method::Md5, Method::Sha1, Method::Sha256, Method::Sha512];
                 let method = all.into_iter().find(|m| m.digits() == text.len());
                 (method.ok_or_else(|| ChecksumError::Length(text.to_owned()))?, text)

@@ -48,7 +48,7 @@ fn parse(url: &Url, emulator: Option<&str>) -> Result<(Url, String, String), Fet
     if bucket.is_empty() || object.is_empty() {
         return Err(bad());
     }
-    // STORAGE_EMULATOR_HOST may have a scheme or not, as for Google's libraries.
+    // As in Google's libraries, STORAGE_EMULATOR_HOST may or may not have a scheme.
     let base = match emulator {
         Some(host) if host.contains("://") => Url::parse(host),
         Some(host) => Url::parse(&format!("http://{host}")),
@@ -70,7 +70,7 @@ async fn place(client: &Client, url: &Url) -> Result<ObjectLocation, FetchError>
         bucket,
         object,
         generation: url.fragment().map(str::to_owned),
-        // A real token must not reach an emulator.
+        // A real token must not be sent to an emulator.
         token: if emulator.is_some() {
             None
         } else {
@@ -148,7 +148,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             let Some(inside) = name.strip_prefix(&top).filter(|n| !n.is_empty() && !n.ends_with('/')) else {
                 continue;
             };
-            // The name of an object is data of others, and could lead out of the directory.
+            // Others choose the name of an object, which could lead out of the directory.
             let target = to.join(entry_path(inside).map_err(FetchError::Directory)?);
             any = true;
             let parent = target.parent().unwrap_or(to);
@@ -210,7 +210,7 @@ async fn token(client: &Client, environment: &Environment) -> Result<Option<Toke
                 .map(|home| home.join(".config/gcloud"))
         })
         .map(|dir| dir.join("application_default_credentials.json"));
-    // A file that a variable names must exist; the usual one may be missing.
+    // If a variable names the file, it must exist; the default file may be missing.
     let path = named.clone().or_else(|| usual.filter(|p| p.exists()));
     if let Some(path) = path {
         let failed = |reason: GoogleError| FetchError::GoogleCredentials {

@@ -59,7 +59,7 @@ impl Wanted {
         let mut rest: Vec<(String, String)> = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
         for (name, value) in url.query_pairs().into_owned() {
-            // The first argument of a name counts, as in Terraform.
+            // If an argument is repeated, the first one counts, as in Terraform.
             if matches!(name.as_str(), "ref" | "depth" | "sshkey") && !seen.insert(name.clone()) {
                 continue;
             }
@@ -67,7 +67,7 @@ impl Wanted {
                 "ref" => wanted.reference = Some(value).filter(|v| !v.is_empty()),
                 "depth" => wanted.depth = value.parse().ok().filter(|d| *d > 0),
                 "sshkey" => {
-                    // A plus sign of base64 is a blank in a query.
+                    // In a query, the plus sign of base64 is decoded as a blank.
                     let text = value.replace(' ', "+");
                     let key = base64::engine::general_purpose::STANDARD.decode(text.trim());
                     wanted.key = Some(key.map_err(|_| FetchError::SshKey)?);
@@ -81,7 +81,7 @@ impl Wanted {
             wanted.url.query_pairs_mut().clear().extend_pairs(rest);
         }
         match &wanted.reference {
-            // git would take it for an option.
+            // git would read such a reference as an option.
             Some(reference) if reference.starts_with('-') => Err(FetchError::Revision(reference.clone())),
             _ => Ok(wanted),
         }
@@ -89,7 +89,7 @@ impl Wanted {
 
     fn missing(&self, reference: &str) -> FetchError {
         let named = self.depth.is_some();
-        // Hexadecimal digits look like a commit, which `--branch` does not take.
+        // Hexadecimal digits look like a commit, which `--branch` does not accept.
         let hint = if named && reference.len() >= 7 && reference.bytes().all(|b| b.is_ascii_hexdigit()) {
             ". With the argument \"depth\", \"ref\" must be the name of a branch or a tag, or a whole commit that the server gives"
         } else {
@@ -170,7 +170,7 @@ async fn clone(git: &impl Fn(Option<&Path>) -> Command, wanted: &Wanted, to: &Pa
     let cloned = run(clone).await?;
     if !cloned.status.success() {
         let output = output_text(&cloned);
-        // Compared without the first letter, whose case differs between messages.
+        // The messages are compared without the first letter, whose case differs between messages.
         let no_branch = output.contains("emote branch") && output.contains("not found");
         let failed = FetchError::Repository {
             action: format!("git could not clone {}", shown(&wanted.url)),
@@ -199,7 +199,7 @@ async fn checkout(
     if done.status.success() {
         return Ok(());
     }
-    // git has one exit status for all failures, so its text tells them apart.
+    // git has one exit status for all failures, so they are distinguished by its output.
     let output = output_text(&done);
     Err(
         if output.contains("did not match any") || output.contains("reference is not a tree") {
@@ -236,7 +236,7 @@ async fn shallow(
         .arg(wanted.url.as_str())
         .arg(commit);
     let mut remote = git(Some(to));
-    // Submodules with relative addresses are resolved against the remote `origin`.
+    // Submodules with relative addresses are resolved relative to the remote `origin`.
     remote.args(["remote", "add", "origin", wanted.url.as_str()]);
     let mut checkout = git(Some(to));
     checkout.args(["checkout", "--quiet", "--detach", "FETCH_HEAD"]);
@@ -321,7 +321,7 @@ fn output_text(output: &Output) -> String {
 
 /// Returns the commit of a directory that is the top of a repository's working tree.
 pub(super) async fn commit(dir: &Path) -> Option<Commit> {
-    // In a directory without a repository of its own, git would answer for the one around it.
+    // In a directory without a repository, git would answer for a repository around it.
     if !dir.join(".git").exists() {
         return None;
     }

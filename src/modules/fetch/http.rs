@@ -27,7 +27,8 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> 
         limits: *limits,
     };
     let mut file = tokio::fs::File::create(to).await.map_err(failed)?;
-    // A declared size that is too large saves the download. It may be wrong, so the received bytes are counted, too.
+    // If the declared size is too large, the download is not started. The declaration may be wrong, so received
+    // bytes are counted, too.
     let announced = response.announced_size();
     if announced.is_some_and(|size| size > limits.download) {
         return Err(too_large(&response));
@@ -42,7 +43,7 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> 
         file.write_all(chunk).await.map_err(failed)?;
     }
     file.flush().await.map_err(failed)?;
-    // A transfer that was cut off can look like the end of the body.
+    // An interrupted transfer can look like the end of the body.
     match announced {
         Some(announced) if announced != size => Err(FetchError::Incomplete {
             address: shown(&response.url),
@@ -95,7 +96,7 @@ fn explained(error: net::Error) -> FetchError {
 /// Requests the location of a module from a server: a header, or an element of the page.
 pub(super) async fn discovered_location(client: &Client, url: &Url) -> Result<RemoteSource, FetchError> {
     let mut asked = url.clone();
-    // The parameter by which servers recognize Terraform's requests for the location.
+    // Servers recognize Terraform's requests for the location by this parameter.
     asked.query_pairs_mut().append_pair("terraform-get", "1");
     let response = client.get(asked).with_netrc().retries(2).send().await;
     let mut response = response.and_then(Response::success).map_err(explained)?;
@@ -139,8 +140,8 @@ pub(crate) fn location(asked: &Url, said: &str) -> Result<RemoteSource, Location
     }
 }
 
-/// Returns true if an address leads to a file of this machine, whichever program fetches it. Only a configuration can name one:
-/// a server could otherwise have one of our directories taken for a module, and for a part of what is planned.
+/// Returns true if an address leads to a file of this machine, whichever program fetches it. Only a configuration can name such
+/// a file. Otherwise a server could make a local directory count as a module, and its content a part of the plan.
 fn is_local(package: &str) -> bool {
     let plain = package.rsplit_once("::").map_or(package, |(_, plain)| plain);
     let scheme = plain.get(..5).unwrap_or_default();
@@ -149,7 +150,7 @@ fn is_local(package: &str) -> bool {
 
 /// Returns the content of `<meta name="terraform-get" content="…">` in the head of a page.
 fn in_page(page: &str) -> Option<String> {
-    // Lowercasing ASCII changes no offset, so positions in one text are valid in the other.
+    // ASCII case does not change offsets, so positions in one text are valid in the other.
     let lower = page.to_ascii_lowercase();
     let end = lower.find("<body").unwrap_or(lower.len());
     let mut at = 0;

@@ -75,8 +75,8 @@ impl Fetcher {
                         None => raw.clone(),
                     };
                     let failed = file_error("moving the package", to);
-                    // A link leads to a directory of the user. A rename would move its content away, so the subdirectory is
-                    // copied.
+                    // A link leads to a directory of the user. A rename would take its content away from there, so the
+                    // subdirectory is copied.
                     let theirs = raw.is_symlink() && found != raw;
                     if theirs {
                         tree::copy(&found, to).map_err(failed)?;
@@ -86,7 +86,8 @@ impl Fetcher {
                     return tree::remove(&raw).map_err(failed);
                 }
                 Came::Redirect(next) => {
-                    // Both addresses may hold keys. The requests themselves are logged without keys.
+                    // Both addresses may contain keys, so neither is logged. The requests themselves are logged
+                    // without keys.
                     tracing::debug!("the package has another address");
                     // The requested subdirectory is below the one that the other address names.
                     subdir = match (next.subdir, subdir) {
@@ -106,7 +107,7 @@ impl Fetcher {
             return Ok(Came::Here);
         }
         let address = Address::parse(package)?;
-        // `checksum` is for files, so an address with one is never a repository or a directory.
+        // `checksum` is for files, so an address with it is never a repository or a directory.
         let wanted = address.checksum.is_some();
         match (address.way.as_str(), address.archive) {
             ("git", None) if !wanted => git::fetch(&address.url, to).await?,
@@ -141,7 +142,7 @@ impl Fetcher {
             Some(text) => Some(Checksum::read(self, text, &address.url).await?),
             None => None,
         };
-        // In the directory of the target, where there has to be space for the package anyway.
+        // Created beside the target, because that file system needs space for the package anyway.
         let parent = to.parent().unwrap_or(Path::new("."));
         let file = tempfile::Builder::new()
             .prefix(".archive-")
@@ -223,7 +224,7 @@ impl Address {
         let mut ours = false;
         let mut seen = std::collections::BTreeSet::new();
         for (name, value) in url.query_pairs().into_owned() {
-            // The first argument of a name counts, as in Terraform.
+            // If an argument is repeated, the first one counts, as in Terraform.
             if matches!(name.as_str(), "archive" | "checksum") && !seen.insert(name.clone()) {
                 continue;
             }
@@ -239,7 +240,8 @@ impl Address {
                 _ => rest.push((name, value)),
             }
         }
-        // If none of the arguments is for us, the query stays byte for byte: it may be signed.
+        // If none of the arguments is for this program, the query stays unchanged byte for byte, because it may
+        // be signed.
         if ours {
             if rest.is_empty() {
                 url.set_query(None);
@@ -247,7 +249,8 @@ impl Address {
                 url.query_pairs_mut().clear().extend_pairs(rest);
             }
         }
-        // `archive` is a boolean of Go, or a format: false means that the extension is no sign of an archive.
+        // `archive` is a format or one of Go's truth values: false means that the extension does not show an
+        // archive.
         address.archive = match said.as_deref().map(|said| (gotext::boolean(said), said)) {
             Some((Some(false), _)) => None,
             None | Some((Some(true), _)) => Format::of_path(url.path())?,
@@ -270,7 +273,7 @@ async fn hg(url: &Url, to: &Path) -> Result<(), FetchError> {
     command.args(["clone", "--quiet"]);
     if let Some(revision) = &revision {
         command.args(["--updaterev", revision]);
-        // Such a revision could be taken for an option.
+        // git would read such a revision as an option.
         if revision.starts_with('-') {
             return Err(FetchError::Revision(revision.clone()));
         }

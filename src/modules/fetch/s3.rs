@@ -46,7 +46,8 @@ impl S3Location {
         let mut url = self.parsed.base.clone();
         let path = format!("{}{}", url.path(), utf8_percent_encode(key, PATH));
         url.set_path(&path);
-        // Encoded here and not by `Url`, since the signature is over exactly these escapes.
+        // The parameters are encoded here instead of by `Url`, because the signature covers exactly these
+        // escapes.
         let encoded = |text: &str| utf8_percent_encode(text, PART).to_string();
         let query: Vec<String> = query
             .iter()
@@ -172,12 +173,12 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
     loop {
         let (keys, next) = list(client, &place, more.as_deref(), None).await?;
         for key in keys {
-            // The list has all names with this prefix, including names beside the directory. A name that ends in a slash is a
+            // The list has all names with this prefix, even those beside the directory. A name that ends in a slash is a
             // directory.
             let Some(inside) = key.strip_prefix(&top).filter(|k| !k.is_empty() && !k.ends_with('/')) else {
                 continue;
             };
-            // The key of an object is data of others, and could lead out of the directory.
+            // Others choose the key of an object, which could lead out of the directory.
             let path = entry_path(inside).map_err(FetchError::Directory)?;
             any = true;
             let target = to.join(path);
@@ -272,7 +273,7 @@ fn read_list(text: &str) -> Result<(Vec<String>, Option<String>), ListError> {
     }
     let token = child(root, "NextContinuationToken").filter(|token| !token.is_empty());
     match (child(root, "IsTruncated").as_deref(), token) {
-        // Taking a part of the list for the whole would install an incomplete module.
+        // If a part of the list were used as the whole, an incomplete module would be installed.
         (Some("true"), None) => Err(ListError::NoContinuation),
         (Some("false"), _) => Ok((keys, None)),
         (_, token) => Ok((keys, token)),
@@ -307,7 +308,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, F
     let environment = &client.settings().environment;
     let given = |map: &BTreeMap<String, String>, name: &str| map.get(name).filter(|v| !v.is_empty()).cloned();
     let set = |name: &str| environment.get(name).map(str::to_owned);
-    // Keys in the address are used alone: a token from another source would belong to other credentials.
+    // Keys in the address are used without a token from elsewhere, which would belong to other credentials.
     if ["aws_access_key_id", "aws_access_key_secret", "aws_access_token"]
         .iter()
         .any(|n| query.contains_key(*n))
@@ -354,7 +355,7 @@ async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, F
     if found.is_some() {
         return Ok(found);
     }
-    // A profile that was asked for must not be replaced by the role of the machine.
+    // A profile that the user names must not be replaced by the role of the machine.
     if let Some(asked) = asked {
         return Err(FetchError::AwsProfile(asked));
     }
@@ -404,7 +405,7 @@ async fn nearby(client: &Client, environment: &Environment) -> Option<Credential
             Some(format!("http://169.254.170.2{path}"))
         });
     if let Some(url) = container.and_then(|u| Url::parse(&u).ok()) {
-        // No redirects: the credentials must come from this endpoint itself.
+        // Redirects are not followed, because the credentials must come from this endpoint itself.
         let mut request = client.get(url).retries(1).timeout(NEARBY).redirects(0);
         let from_file = get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").and_then(|p| std::fs::read_to_string(p).ok());
         if let Some(token) = from_file.or_else(|| get("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned)) {
@@ -421,7 +422,7 @@ async fn nearby(client: &Client, environment: &Environment) -> Option<Credential
             u.trim_end_matches('/').trim_end_matches("/latest")
         });
     let at = |path: &str| Url::parse(&format!("{base}/latest/{path}")).ok();
-    // IMDSv2: every request needs the token of a session. Version 1 is not used.
+    // This is IMDSv2: every request needs the token of a session. Version 1 is not used.
     let session = client
         .put(at("api/token")?)
         .header("x-aws-ec2-metadata-token-ttl-seconds", "300")

@@ -44,7 +44,7 @@ impl Walk<'_> {
                 source: call.source.to_string(),
                 version,
             };
-            // A circle of remote modules would be fetched for ever.
+            // Remote modules that call each other would be fetched for ever.
             if around.contains(&this) || around.len() >= MAX_DEPTH {
                 self.report(
                     call,
@@ -124,7 +124,8 @@ impl Walk<'_> {
             self.found().0.push(problem);
             return None;
         }
-        // Reported after the manifest is written, so that a reported module is there for good.
+        // The installation is reported after the manifest is written, so that a reported module stays
+        // installed.
         drop(events.send(Event::Installed {
             key: key.to_owned(),
             dir: entry.dir.clone(),
@@ -152,7 +153,7 @@ impl Walk<'_> {
         };
         let carried = self.install.carried.as_ref();
         match &call.source {
-            // Local modules are part of the package around them, and never missing.
+            // Local modules belong to the package around them, and are never missing.
             ModuleSource::Local(_) => None,
             ModuleSource::Remote(remote) => {
                 let from_pack = carried.is_some_and(|carried| carried.has(&remote.package));
@@ -197,15 +198,16 @@ impl Walk<'_> {
         let modules_dir = Path::new(&self.modules_dir);
         let failed = file_error("writing the directory", modules_dir);
         std::fs::create_dir_all(modules_dir).map_err(failed)?;
-        // In the modules directory, so that the finished package is renamed within one file system.
+        // The temporary directory is created in the modules directory, so that the rename of the finished
+        // package stays within one file system.
         let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(modules_dir);
         let partial = made.map_err(failed)?;
         let new = partial.path().join("package");
         let place = modules_dir.join(key);
         let ours = match turn {
             Turn::Ours(sender) => {
-                // Only the download holds a permit: a module that kept one while its inner modules are installed could block
-                // them.
+                // Only a download holds a permit. If a module kept its permit while its inner modules are installed, they
+                // could not get one.
                 let fetched = match self.permits.acquire().await {
                     Ok(_permit) => {
                         let carried = self.install.carried.as_ref().filter(|carried| carried.has(package));
@@ -226,7 +228,7 @@ impl Walk<'_> {
                 let result = other.wait_for(Option::is_some).await.map(|r| (*r).clone());
                 match result.ok().flatten() {
                     Some(Ok(from)) => {
-                        // Each call has a directory of its own in the manifest, so packages are copied.
+                        // In the manifest each call has a directory of its own, so packages are copied.
                         let to = new.clone();
                         let copied = tokio::task::spawn_blocking(move || tree::copy(&from, &to)).await;
                         let copied = copied.unwrap_or_else(|e| Err(std::io::Error::other(e)));
@@ -239,7 +241,7 @@ impl Walk<'_> {
             }
         };
         let before = self.before.modules.get(key);
-        // Compared before the old directory is replaced.
+        // The packages are compared before the old directory is replaced.
         let moved = moved(before, key, [&place, &new], package, entry).await;
         // From here until the module is complete, the manifest does not name it.
         self.written.forget(key);
@@ -250,7 +252,8 @@ impl Walk<'_> {
                 .map_err(file_error("replacing the directory", &place)),
         };
         let put = put.map_err(Arc::new);
-        // The others copy from the final directory; the partial one is removed with this function.
+        // The other calls copy from the final directory, because the partial one is removed when this function
+        // returns.
         if let Some(sender) = ours {
             drop(sender.send(Some(put.clone().map(|()| place.clone()))));
         }

@@ -43,7 +43,7 @@ pub(super) fn credentials(key: &str, body: Vec<Item>, settings: &mut OciSettings
             access: Token::new(access),
             refresh: refresh.map(Token::new),
         },
-        // The protocol of Docker's helpers asks for a host, not for a repository.
+        // Docker's helpers are called with a host, not with a repository.
         (None, None, None, None, Some(helper)) if !key.contains('/') => OciLogin::Helper(helper),
         (None, None, None, None, Some(_)) => {
             return Err(SettingError::Oci(format!(

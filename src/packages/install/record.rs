@@ -38,7 +38,7 @@ pub(super) fn record(
     options: InstallOptions<'_>,
     warnings: &mut Diagnostics,
 ) -> Result<(bool, bool), Diagnostics> {
-    // Constraints alone are no change: rewriting the file for them would cause needless diffs.
+    // Different constraints alone are no change, because writing the file for them would cause needless diffs.
     let mut lock_changed = !new_lock.chooses_as(lock);
     if lock_changed && options.read_only_lock {
         let versions = |file: &LockFile| -> Vec<(Provider, Version)> {

@@ -29,7 +29,7 @@ impl Work<'_> {
         chooser: &Chooser<'_>,
         emit: &mut dyn FnMut(Step<'_>),
     ) {
-        // The built-in may be the outcome, so no download is announced.
+        // A built-in provider may be selected in the end, so no download is announced for it.
         for one in needed.iter().filter(|one| one.fallback.is_none()) {
             match one.locked(&self.options) {
                 Some(_) => emit(Step::Reusing(one.provider)),
@@ -84,8 +84,8 @@ impl Work<'_> {
                 }
             }
         }
-        // Checked before anything is downloaded: an installation that cannot be completed should
-        // fail early.
+        // Errors are checked before anything is downloaded, so that an installation that cannot be completed
+        // fails early.
         if self.errors.has_errors() {
             return;
         }
@@ -149,7 +149,8 @@ impl Work<'_> {
                 Err(why) => {
                     let name = provider.for_display();
                     let mut text = format!("{name} v{version} cannot be installed: {}.", why.text());
-                    // A damaged or forged package would be no better from a machine with a network.
+                    // A damaged or forged package would be the same on a machine with a network, so this advice
+                    // is given only if no source could be reached.
                     if matches!(
                         why,
                         FetchError::NoSource | FetchError::Source(SourceError::Unreachable(_))

@@ -48,11 +48,11 @@ impl PublicKey {
         if version != 4 {
             return Err(Error::KeyVersion(version));
         }
-        // Signatures about a key, and its fingerprint, hash its length as two bytes.
+        // Signatures of a key, and its fingerprint, hash the key's length in two bytes.
         if u16::try_from(body.len()).is_err() {
             return Err(Error::KeyTooLarge);
         }
-        // The creation time is of no consequence: see the module's documentation.
+        // The creation time is not used; see the module's documentation.
         reader.take(4)?;
         let material = match reader.byte()? {
             1 | 3 => Material::Rsa {

@@ -65,7 +65,8 @@ impl Certificate {
         let mut all: Vec<Parts> = Vec::new();
         while !reader.0.is_empty() {
             let (tag, body) = reader.packet()?;
-            // An unsupported key stays in the list without content, so that packets after it do not count for the key before.
+            // An unsupported key stays in the list as an empty entry, so that the packets after it are not assigned to
+            // the previous key.
             if tag == PUBLIC_KEY {
                 all.push((PublicKey::read(body).ok(), vec![(About::Primary, Vec::new())]));
                 continue;
@@ -97,11 +98,11 @@ impl Certificate {
     fn assemble(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
         let own = primary.hashed();
         let revokes = |s: &Signature| s.kind == kind::REVOKES_KEY && primary.has_made(s, &own);
-        // Checked first, because packets are not authenticated by their order.
+        // Revocations are checked first, because packets are not authenticated by their order.
         if parts.iter().flat_map(|(_, signatures)| signatures).any(revokes) {
             return None;
         }
-        // Latest statement of the key about itself: its time, and whether it may sign.
+        // The latest self-signature of the key: its time, and whether the key may sign.
         let mut says: Option<(u64, bool)> = None;
         let mut signing = Vec::new();
         for (about, signatures) in parts {
@@ -134,7 +135,7 @@ impl Certificate {
                 About::Unknown => continue,
             };
             let flags = about_itself.iter().filter_map(|s| Some((s.made, s.for_signing?)));
-            // The latest self-signature counts.
+            // The latest self-signature decides.
             says = says.into_iter().chain(flags).max();
         }
         if says.is_none_or(|(_, may_sign)| may_sign) {

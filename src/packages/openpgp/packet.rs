@@ -91,12 +91,12 @@ pub(super) fn dearmored(text: &[u8]) -> Result<Vec<u8>, Error> {
             block.clear();
             inside = false;
         } else if inside && head {
-            // Headers like `Comment: …`, then an empty line, which some programs omit.
+            // There are headers like `Comment: …`, and then an empty line, which some programs omit.
             head = line.contains(": ");
             if !head {
                 block.push_str(line);
             }
-        // Lines with `=` are the CRC, which adds nothing to the protection by the signature.
+        // A line that begins with `=` is the CRC, which is redundant beside the signature.
         } else if inside && !line.starts_with('=') {
             block.push_str(line);
         }

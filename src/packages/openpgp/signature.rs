@@ -52,7 +52,7 @@ impl Signature {
             match reader.packet()? {
                 (SIGNATURE, body) => match Signature::read_body(body) {
                     Ok(signature) => out.push(signature),
-                    // A file may have signatures of a newer kind beside one that can be verified.
+                    // A file may contain a signature of a newer kind in addition to one that can be verified.
                     Err(why) => wrong = wrong.or(Some(why)),
                 },
                 _ => wrong = wrong.or(Some(Error::NotASignature)),
@@ -123,20 +123,20 @@ impl Signature {
                     dated = true;
                 }
                 3 if is_signed => self.lifetime = Some(content.number(4)? as u64).filter(|seconds| *seconds > 0),
-                // Hints that need not be signed: the issuer is verified by its key anyway.
+                // These hints need not be signed, because the issuer's key verifies the signature anyway.
                 16 => self.issuer = content.take(8)?.try_into().ok(),
                 33 if content.byte()? == 4 => {
                     self.issuer = content.take(20)?.get(12..).and_then(|id| id.try_into().ok());
                 }
                 27 if is_signed => self.for_signing = Some(content.byte()? & 2 != 0),
-                // This signature proves itself. One level of nesting is enough.
+                // This signature proves that the subkey itself agrees. One level of nesting is enough.
                 32 if self.kind == kind::BINDS_SUBKEY => {
                     self.embedded = Signature::read_body(content.0)
                         .ok()
                         .filter(|s| s.kind == kind::BINDS_PRIMARY)
                         .map(Box::new);
                 }
-                // Known and of no consequence here: preferences, key expiry and the like.
+                // Known subpackets without effect here: preferences, key expiry and the like.
                 2..=7 | 9 | 11 | 12 | 21..=35 => {}
                 _ if critical && is_signed => {
                     return Err(Error::UnknownCritical(kind));
@@ -167,7 +167,7 @@ impl Signature {
     #[must_use]
     pub fn not_relied_on(&self) -> Option<String> {
         let algorithm = match self.algorithm {
-            // RSA (two numbers), ECDSA, and two encodings of Ed25519.
+            // These are RSA (two numbers), ECDSA, and two encodings of Ed25519.
             1 | 3 | 19 | 22 | 27 => None,
             17 => Some("DSA".to_owned()),
             28 => Some("Ed448".to_owned()),

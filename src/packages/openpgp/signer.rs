@@ -101,7 +101,7 @@ impl SigningKey {
     #[must_use]
     pub fn armored(&self) -> String {
         let length = u32::try_from(USER.len()).unwrap_or_default().to_be_bytes();
-        // RFC 9580, 5.2.4: a certification covers the key, then the user ID after 0xb4 and its length.
+        // By RFC 9580, 5.2.4, a certification covers the key, then the user ID after 0xb4 and its length.
         let about = [&self.hashed()[..], &[0xb4], &length, USER].concat();
         let all = [
             packet(super::PUBLIC_KEY, &self.body),

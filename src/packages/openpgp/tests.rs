@@ -63,7 +63,7 @@ fn what_gnupg_has_signed() {
 fn a_subkey_counts_only_with_its_binding() {
     let bytes = dearmored(MADE[3].1).unwrap();
     let signature = one(MADE[3].2);
-    // The last packet is the binding: without it, and with one bit of it changed.
+    // The last packet is the binding. The key is invalid without it, and with one bit of it changed.
     let mut without = Reader(&bytes);
     let mut end = 0;
     while let Ok((tag, _)) = without.packet() {
@@ -77,7 +77,7 @@ fn a_subkey_counts_only_with_its_binding() {
         let keys = Certificate::read_all(bytes).unwrap();
         assert!(!keys[0].has_signed(DOCUMENT, &signature));
     }
-    // A stranger's subkey after one's own primary key.
+    // The subkey of another key, after this key's primary key.
     let mut stolen = dearmored(MADE[1].1).unwrap();
     stolen.extend(&bytes[bytes.len() - (bytes.len() - 222)..]);
     for key in Certificate::read_all(&stolen).unwrap() {
@@ -111,7 +111,7 @@ struct Gnupg(tempfile::TempDir);
 
 impl Gnupg {
     fn new(test: &str) -> Option<Gnupg> {
-        // The name of its agent's socket must be short.
+        // The agent's socket is in this directory, and its path must be short.
         let gnupg = Gnupg(tempfile::Builder::new().prefix("g").tempdir_in("/tmp").unwrap());
         support::needs("gpg", test).map(|_| gnupg)
     }
@@ -205,7 +205,7 @@ fn every_kind_of_key_and_hash() {
     let weak = gnupg.sign(&["-u", "rsa2048", "--digest-algo", "SHA1"]).remove(0);
     assert!(!gnupg.certificates("rsa2048")[0].has_signed(DOCUMENT, &weak));
     assert_eq!(weak.not_relied_on().as_deref(), Some("SHA-1"));
-    // One document, two signatures.
+    // A document with two signatures.
     let both = gnupg.sign(&["-u", "rsa2048", "-u", "ed25519"]);
     assert_eq!(both.len(), 2);
     for name in ["rsa2048", "ed25519"] {
@@ -219,7 +219,7 @@ fn keys_that_are_not_for_this() {
     let Some(gnupg) = Gnupg::new("keys_that_are_not_for_this") else {
         return;
     };
-    // A primary key that signs documents, until it says that it does not.
+    // The primary key may sign documents until a later self-signature says that it may not.
     let fingerprint = gnupg.key("turned", "ed25519", "sign,cert");
     let signature = gnupg.sign(&["-u", "turned"]).remove(0);
     assert!(gnupg.certificates("turned")[0].has_signed(DOCUMENT, &signature));
@@ -230,7 +230,7 @@ fn keys_that_are_not_for_this() {
     );
     assert!(!gnupg.certificates("turned")[0].has_signed(DOCUMENT, &signature));
 
-    // A subkey for signing, and one for encryption; then the first is revoked.
+    // One subkey signs and one encrypts; then the first is revoked.
     let fingerprint = gnupg.key("owner", "ed25519", "cert");
     gnupg.run(&["--quick-add-key", &fingerprint, "ed25519", "sign", "never"], b"");
     gnupg.run(&["--quick-add-key", &fingerprint, "cv25519", "encr", "never"], b"");
@@ -249,7 +249,7 @@ fn keys_that_are_not_for_this() {
     );
     let revoked = gnupg.run(&["--export", "owner"], b"");
     assert!(!Certificate::read_all(&revoked).unwrap()[0].has_signed(DOCUMENT, &signature));
-    // The revocation before the binding that it revokes.
+    // The revocation comes before the binding that it revokes.
     let mut packets = Vec::new();
     let mut reader = Reader(&revoked);
     while !reader.0.is_empty() {

@@ -1,7 +1,7 @@
 //! Request paths and their response documents.
 //!
 //! ```text
-//! /.well-known/terraform.json                                          where the registry is
+//! /.well-known/terraform.json                                          address of the registry
 //! /providers/HOST/NAMESPACE/TYPE/index.json                            versions, for a network mirror
 //! /providers/HOST/NAMESPACE/TYPE/VERSION.json                          archives of a version
 //! /providers/HOST/NAMESPACE/TYPE/terraform-provider-…_OS_ARCH.zip      an archive
@@ -40,7 +40,7 @@ pub(super) enum Answer {
 pub(super) async fn answer(shelf: &Arc<Shelf>, host: &str, path: &str) -> io::Result<Answer> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {
-        // Relative, so that it holds for every name and port that the server is reached by.
+        // A relative path is correct for every name and port that the server is reached by.
         [".well-known", "terraform.json"] => Ok(Answer::Json(json!({"providers.v1": "/v1/providers/"}))),
         ["providers", host, namespace, ty, file] => match provider(host, namespace, ty) {
             Some(provider) => mirrored(shelf, &provider, file).await,
@@ -95,7 +95,7 @@ async fn mirrored(shelf: &Arc<Shelf>, provider: &Provider, file: &str) -> io::Re
         }
         return Ok(Answer::Json(json!({"archives": archives})));
     }
-    // The remaining paths are archives and their checksums.
+    // The other paths are those of archives and their checksums.
     let (name, more) = match file.split_once(".zip") {
         Some((name, more)) => (format!("{name}.zip"), more),
         None => return Ok(Answer::NotFound),

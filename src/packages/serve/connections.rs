@@ -71,7 +71,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // The port of a server that has ended is free at once, as with other servers.
+    // The port of an ended server can be used again at once, as with other servers.
     socket.set_reuseaddr(true)?;
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
@@ -131,7 +131,7 @@ impl Server {
             () = accepting => {}
             () = stop => {}
         }
-        // No new connections from here on; those that are open get time to finish.
+        // No more connections are accepted, and those that are open get time to finish.
         drop(listener);
         let _ = ending.send(true);
         let all_gone = async {
@@ -151,7 +151,7 @@ impl Server {
         acceptor: Option<TlsAcceptor>,
         ended: watch::Receiver<bool>,
     ) {
-        // Answers are small documents, which must not wait for more data to be sent with them.
+        // Answers are small documents, which must not be delayed until more data is sent.
         let _ = stream.inner.set_nodelay(true);
         match acceptor {
             None => self.http(stream, peer, ended).await,
@@ -181,7 +181,7 @@ impl Server {
         let result = tokio::select! {
             result = &mut connection => result,
             () = async { drop(ended.wait_for(|ended| *ended).await) } => {
-                // An archive that is being sent arrives whole.
+                // An archive that is being sent is completed.
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

@@ -101,7 +101,8 @@ impl<T> Known<T> {
         if let Some(known) = all.get(place).filter(|known| known.stamp == *stamp) {
             return known.cell.clone();
         }
-        // The caller computes the value after the lock is released: requests for other packages need not wait.
+        // The caller computes the value after the lock is released, so that requests for other packages need
+        // not wait.
         let cell = Arc::default();
         let stamp = stamp.clone();
         all.insert(
@@ -131,7 +132,7 @@ impl Shelf {
         })
     }
 
-    /// Looks through all packages.
+    /// Examines all packages, and returns the served providers and the packages that cannot be served.
     #[must_use]
     pub fn survey(&self) -> Survey {
         let mut out = Survey::default();
@@ -252,7 +253,8 @@ impl Shelf {
                 let (shelf, place) = (shelf.clone(), place.clone());
                 on_a_thread(move || {
                     let found = work(&shelf, &place)?;
-                    // A package that is being replaced would give a checksum of neither the old one nor the new one.
+                    // If the package is being replaced, the checksum would match neither the old package nor the new
+                    // one.
                     match stamp(&place)? == now {
                         true => Ok(found),
                         false => Err(io::Error::other("the package was changed while it was read")),
@@ -292,7 +294,7 @@ impl Shelf {
             }
             _ => return Err(io::ErrorKind::NotFound.into()),
         }
-        // Dropping the buffer would swallow an error of its last write.
+        // Flushed explicitly, because dropping the buffer would ignore an error of its last write.
         zip.finish()?.flush()?;
         described(path.to_path_buf(), Some(path))
     }
@@ -330,7 +332,8 @@ fn files_of(dir: &Path) -> Result<Vec<PackageFile>, PackError> {
     Ok(out)
 }
 
-/// Checks that a package lies in the mirror. The package, or a directory above it, may be a link to elsewhere.
+/// Checks that a package is inside the mirror. The package, or a directory above it, may be a link to
+/// elsewhere.
 fn inside(mirror: &Path, package: &Path) -> Result<(), PackError> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).map_err(|source| PackError::Read {
@@ -415,7 +418,7 @@ mod tests {
         std::fs::write(outside.path().join("secret.zip"), "secret").unwrap();
         std::fs::create_dir_all(of("kept/1.0.0/linux_amd64")).unwrap();
         std::fs::write(of("kept/1.0.0/linux_amd64/terraform-provider-kept_v1.0.0"), "x").unwrap();
-        // A link inside the mirror leads nowhere else.
+        // A link inside the mirror does not lead out of it.
         symlink("kept", of("alias")).unwrap();
         symlink(outside.path(), of("type")).unwrap();
         std::fs::create_dir_all(of("version")).unwrap();

@@ -171,7 +171,8 @@ impl Guests {
         let _waiting = self.wait(client)?;
         let seated = async {
             loop {
-                // Registered before the slots are checked, so that a slot that becomes free in between is not missed.
+                // The listener is created before the slots are checked, so that a slot that becomes free in
+                // between is not missed.
                 let freed = self.freed.notified();
                 if let Some(seat) = self.free_seat(client) {
                     return seat;
@@ -206,7 +207,7 @@ impl Guests {
             let longest = open
                 .iter()
                 .filter(|(_, guest)| considered(guest) && guest.activity.yields(self.rule))
-                // Of equally idle connections, the oldest one is closed, which has the lowest number.
+                // Among equally idle connections the oldest one is closed, which has the lowest number.
                 .max_by_key(|(number, guest)| (guest.activity.idle(), std::cmp::Reverse(**number)))
                 .map(|(number, _)| *number)?;
             if let Some(guest) = open.remove(&longest) {
@@ -365,7 +366,7 @@ mod tests {
         });
         assert!(second.is_some());
         assert!(guests.lock().waiting.is_empty());
-        // One connection of a client may wait: its next one is refused at once.
+        // One connection of each client may wait, and the next one is refused at once.
         let waiting = guests.wait(network(client(3))).unwrap();
         assert!(guests.seat(client(3)).await.is_none());
         drop(waiting);

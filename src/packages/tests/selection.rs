@@ -1,6 +1,6 @@
 //! Tests of provider selection, and of the files that an installation writes.
 #![cfg(unix)]
-// Helpers of tests fail by panicking, as tests do.
+// Helpers of tests may panic, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,7 +212,7 @@ fn an_installed_locked_version_comes_before_the_builtin_of_another_version() {
         assert_eq!(executable(&selection), file, "{constraints}");
         assert!(warnings.is_empty(), "{warnings:?}");
     }
-    // An upgrade leads to the built-in, and the installed one is not the choice again.
+    // An upgrade selects the built-in provider, and the installed one is not selected again.
     let upgrade = InstallOptions {
         upgrade: true,
         ..InstallOptions::default()
@@ -229,14 +229,14 @@ fn an_installed_locked_version_comes_before_the_builtin_of_another_version() {
         machine.resolve("null", "").unwrap().0,
         Selection::Builtin { .. }
     ));
-    // A link to this executable is the built-in.
+    // A link to this executable counts as the built-in provider.
     std::fs::create_dir_all(machine.path(dir)).unwrap();
     std::os::unix::fs::symlink(machine.path("bin/monoform"), &file).unwrap();
     assert!(matches!(
         machine.resolve("null", "").unwrap().0,
         Selection::Builtin { .. }
     ));
-    // The built-in's own version is no replacement.
+    // A locked version that the built-in provider implements is not reported as replaced.
     machine.write("work/.terraform.lock.hcl", &null_lock("3.2.3"));
     let (selection, warnings) = machine.resolve("null", "").unwrap();
     assert!(in_place_of(&selection).is_none() && warnings.is_empty());
@@ -312,7 +312,7 @@ fn a_newer_version_for_another_platform_is_no_reason_to_choose_an_older_one() {
     }
     assert!(machine.resolve(address, "< 1.2.0").is_ok());
     assert!(install("1.1.0").is_ok());
-    // The lock file has made the choice.
+    // The lock file decides.
     assert_eq!(
         machine.resolve(address, "").unwrap().0.version().unwrap().to_string(),
         "1.1.0"
@@ -361,7 +361,7 @@ fn executables_that_a_person_installed_come_first_with_a_warning() {
         assert_eq!(selection.version().unwrap().to_string(), "3.2.9");
         let text = format!("{} overrides an internal plugin for null-provider.", file.display());
         assert!(warnings.0[0].detail.starts_with(&text), "{warnings:?}");
-        // An executable that does not meet the constraints does not.
+        // An executable that does not meet the constraints is not used.
         let (selection, warnings) = machine.resolve("null", "3.2.2").unwrap();
         assert_eq!(in_place_of(&selection).as_deref(), Some("3.2.2"));
         assert_eq!(warnings.0[0].summary, "Built-in provider version differs");
@@ -400,7 +400,7 @@ fn builtins_can_be_switched_off() {
         .insert("MONOFORM_DISABLE_INTERNAL_PLUGINS".into(), "random, null".into());
     let errors = machine.resolve("null", "").unwrap_err();
     assert!(errors.0[0].detail.contains("switched off"), "{errors:?}");
-    // Providers that are part of the language cannot.
+    // Providers that are part of the language cannot be switched off.
     machine
         .environment
         .insert("MONOFORM_DISABLE_INTERNAL_PLUGINS".into(), "*".into());
@@ -472,7 +472,8 @@ fn the_error_says_what_was_found_and_where() {
         path("share/terraform/plugins"),
     );
     assert_eq!(errors.0[0].detail, expected);
-    // A flat file has no namespace: it is not taken for another provider's, but the error shows where to put it.
+    // A flat file has no namespace, so it is not used for a provider of another one, but the error explains
+    // where to put it.
     let errors = machine.resolve("example.com/corp/acme", "").unwrap_err();
     let detail = &errors.0[0].detail;
     let named = format!("The name of {} has no namespace", file.display());
@@ -494,7 +495,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
         .unwrap();
     assert!(done.lock_created && done.lock_changed);
     assert!(done.providers[&Provider::default_for("demo")].new);
-    // As Terraform 1.11.4 writes it for the same package, without an entry for the built-in provider.
+    // The lock file that Terraform 1.11.4 writes for the same package has no entry for the built-in provider.
     let lock = "# This file is maintained automatically by \"terraform init\".\n# Manual edits may be lost in future updates.\n\n\
                 provider \"registry.terraform.io/hashicorp/demo\" {\n  version     = \"2.3.1\"\n  constraints = \"~> 2.0\"\n  \
                 hashes = [\n    \"h1:HjQrdQkcyU/G2Tnaxf3TWWQQCacIKfjFwpdrCKgLncg=\",\n  ]\n}\n";
@@ -502,14 +503,14 @@ fn installation_links_and_locks_what_is_not_built_in() {
     let link = machine.path("work/.terraform/providers/registry.terraform.io/hashicorp/demo/2.3.1/OS_ARCH");
     assert_eq!(std::fs::read_link(link).unwrap(), machine.path(package));
 
-    // Again: nothing changes.
+    // A second installation changes nothing.
     let done = machine
         .catalog()
         .install(&requirements, InstallOptions::default(), &mut |_| {})
         .unwrap();
     assert!(!done.lock_changed && !done.providers[&Provider::default_for("demo")].new);
 
-    // A newer version appears: the lock holds until an upgrade.
+    // When a newer version appears, the locked one stays selected until an upgrade.
     machine
         .file("home/.terraform.d/plugins/registry.terraform.io/hashicorp/demo/2.4.0/OS_ARCH/terraform-provider-demo");
     let (selection, _) = machine.resolve("demo", "~> 2").unwrap();
@@ -536,7 +537,7 @@ fn installation_links_and_locks_what_is_not_built_in() {
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "2.3.1");
     assert!(machine.read("work/.terraform.lock.hcl").contains("\"2.4.0\""));
 
-    // A running provider is not installed, and its lock entry stays.
+    // A provider that the user runs is not installed, and its lock entry stays.
     machine.reattached.insert(Provider::default_for("demo"));
     let done = machine.catalog().install(&requirements, upgrade, &mut |_| {}).unwrap();
     assert_eq!(done.warnings.0[0].summary, "Unmanaged providers are in effect");
@@ -576,7 +577,7 @@ fn the_text_of_constraints_alone_changes_no_lock_file_and_checksums_are_a_warnin
     assert_eq!(done.warnings.0[0].summary, "Provider lock file not updated");
     assert_eq!(machine.read("work/.terraform.lock.hcl"), bare);
     assert!(install("", false).unwrap().lock_changed);
-    // The removal of a provider is a change.
+    // Removing a provider changes the lock file.
     let read_only = InstallOptions {
         read_only_lock: true,
         ..InstallOptions::default()
@@ -597,7 +598,7 @@ fn locked_and_installed_packages_are_used_without_their_source() {
         .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
     let installed = machine.path("work/.terraform/providers/registry.terraform.io/hashicorp/acme/1.0.0/OS_ARCH");
-    // As if it had been copied, and the source taken away.
+    // As if the package had been copied, and its source removed.
     let file = installed.join("terraform-provider-acme_v1.0.0");
     std::fs::remove_file(&file).unwrap();
     std::fs::rename(source, &file).unwrap();
@@ -607,7 +608,7 @@ fn locked_and_installed_packages_are_used_without_their_source() {
         .catalog()
         .install(&requirement("acme", ""), InstallOptions::default(), &mut |_| {})
         .unwrap();
-    // Without its lock entry it is not used.
+    // Without its lock entry the package is not used.
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
     assert!(machine.resolve("acme", "").is_err());
 }
@@ -646,11 +647,11 @@ fn lock_entries_of_others_stay() {
         .unwrap();
     let outcome = &done.providers[&Provider::default_for("null")];
     assert!(matches!(outcome.selection, Selection::Builtin { .. }));
-    // For the line that init prints about it.
+    // `init` prints this version in its line about the provider.
     assert_eq!(outcome.locked.as_ref().unwrap().to_string(), "3.2.4");
     assert!(!done.lock_changed);
     assert_eq!(machine.read("work/.terraform.lock.hcl"), lock);
-    // Without a provider to install, no lock file is written.
+    // If there is no provider to install, no lock file is written.
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
     machine
         .catalog()
@@ -700,7 +701,7 @@ fn plugins_of_the_configuration_need_a_record() {
         assert!(!matches!(chosen, Ok(Selection::External(_))), "{entry}");
     }
     std::fs::remove_file(machine.path("work/.terraform.lock.hcl")).unwrap();
-    // Recorded plugins may run.
+    // Plugins that `init` has recorded may run.
     machine
         .catalog()
         .install(&requirement("null", ""), InstallOptions::default(), &mut |_| {})

@@ -37,7 +37,7 @@ impl GrpcProvider {
                 Ok(Some(event)) => match event.r#type {
                     Some(Kind::Progress(event)) => progress(&event.message),
                     Some(Kind::Completed(event)) => {
-                        // Not the end yet: the status of the stream may still be an error.
+                        // The stream has not ended yet: its status may still be an error.
                         completed
                             .get_or_insert_default()
                             .extend(convert::diagnostics(event.diagnostics));
@@ -89,7 +89,7 @@ impl Actions for GrpcProvider {
         };
         let response: pb::plan_action::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
-        // The client's capabilities do not allow a deferral.
+        // The client does not announce that it accepts deferrals.
         if let Some(deferred) = response.deferred {
             let mut all = plain(diagnostics);
             all.push(Diagnostic::error(
@@ -115,7 +115,7 @@ impl Actions for GrpcProvider {
             client_capabilities: Some(capabilities()),
         };
         let mut grpc = self.ready().await?.grpc.clone();
-        // Held until the last event is read.
+        // The permit is held until the last event is read.
         let _permit = self.connection.permit().await;
         let begin = async {
             grpc.ready()

@@ -68,8 +68,8 @@ impl Kept {
         let ask = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.ok()?.block_on(async {
-                // The caller may block other plugins that are starting, so it must not wait for the semaphore that they
-                // hold.
+                // The caller may block other plugins that are starting, and they hold the permits of the semaphore, so
+                // this process must not wait for one.
                 let access = Access::Start(self.launch.clone(), Arc::new(Semaphore::new(1)));
                 let provider = GrpcProvider::new(self.launch.title.clone(), access, Arc::default(), None, "".into());
                 let answer = match provider.started().await {
@@ -92,7 +92,7 @@ impl GrpcProvider {
     pub(super) async fn describe(&self) -> Result<Description, Diagnostics> {
         let started = self.started().await?;
         let answer = Arc::new(self.ask(started).await?);
-        // It is introduced now.
+        // The process has answered GetProviderSchema now.
         let _ = started.introduced.set(());
         let fault = |error: MessageError| {
             self.connection
@@ -102,7 +102,7 @@ impl GrpcProvider {
         let Some(kept) = self.kept.clone() else {
             return Ok(description);
         };
-        // From the file, so that the answer need not stay in memory.
+        // The schemas are read from the file, so that they need not stay in memory.
         let stored = tokio::task::spawn_blocking(move || {
             kept.store.write(&kept.package, &answer);
             kept.description()
@@ -113,7 +113,7 @@ impl GrpcProvider {
     /// Requests the schemas of a provider from its process.
     pub(super) async fn ask(&self, started: &Started) -> Result<Answer, Diagnostics> {
         let path = started.methods.get_schema;
-        // The requests of both protocols are empty.
+        // In both protocols, this request is empty.
         let request = pb::get_provider_schema::Request {};
         let answered = self
             .call_for_status::<_, GetProviderSchema>(started, path, request)

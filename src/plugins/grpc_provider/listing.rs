@@ -111,7 +111,7 @@ impl GrpcProvider {
                 Diagnostic::error(format!("missing identity data in ListResource event for {ty}"), detail).into(),
             );
         };
-        // A provider may send the object unasked.
+        // The provider may send the object although it was not requested.
         let object = event.resource_object.filter(|_| request.include_object);
         let object = self.decode(path, object, &resource.implied_type(), &answer.diagnostics)?;
         answer.value.push(Listed {

@@ -159,7 +159,7 @@ impl GrpcProvider {
     ) -> Result<(), Diagnostics> {
         match deferred {
             None => Ok(()),
-            // If there is an error, the deferral adds nothing to it.
+            // An error makes the deferral irrelevant.
             Some(_) if convert::has_errors(reported) => Ok(()),
             Some(deferred) => {
                 let detail = format!(
@@ -189,7 +189,7 @@ impl GrpcProvider {
         let request = pb::validate_resource_config::Request {
             type_name: ty.to_owned(),
             config: self.encode(path, &config, &schema.implied_type())?,
-            // Requests for data sources and ephemeral resources lack this field, and have the same ones before it.
+            // Requests to validate data sources and ephemeral resources have the same fields, except for this one.
             client_capabilities: (path == self.methods().await?.validate_resource).then(capabilities),
         };
         let response: pb::validate_resource_config::Response = self.call(path, request).await?;
@@ -205,7 +205,7 @@ fn capabilities() -> pb::ClientCapabilities {
     pb::ClientCapabilities {
         deferral_allowed: false,
         write_only_attributes_allowed: true,
-        // Protocol 5 lacks these two: its plugins skip them as unknown fields.
+        // Protocol 5 lacks these two fields, and its plugins skip them as unknown ones.
         store_planned_private: true,
         computed_blocks_allowed: true,
     }

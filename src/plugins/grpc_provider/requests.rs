@@ -19,7 +19,8 @@ use provider::{
 #[async_trait]
 impl Provider for GrpcProvider {
     async fn schema(&self) -> Result<Arc<ProviderSchema>, Diagnostics> {
-        // The first process of a provider describes all of them. Whether the others must be asked, too, is decided in `ready`.
+        // The first process of a provider describes all processes of that provider. `ready` decides whether the others
+        // need the request, too.
         let ask = || async { self.shared.get_or_try_init(|| self.describe()).await.cloned() };
         let description = self.description.get_or_try_init(ask).await?;
         Ok(description.schema.clone())
@@ -82,7 +83,7 @@ impl Provider for GrpcProvider {
         let response: pb::upgrade_resource_state::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
         let value = self.decode(path, response.upgraded_state, &object, &diagnostics)?;
-        // A stored object is the result of an apply, so all of it is known.
+        // A stored object is the result of an apply, so it must be known completely.
         if !value.is_wholly_known() {
             return Err(self.fault(path, "a stored object contains unknown values", &diagnostics));
         }
@@ -157,7 +158,7 @@ impl Provider for GrpcProvider {
         let planned = self.decode(path, response.planned_state, &object, &diagnostics)?;
         let mut requires_replace = Vec::with_capacity(response.requires_replace.len());
         for attribute in response.requires_replace {
-            // A path that was cut short would name another attribute.
+            // A shortened path would name another attribute.
             match convert::path(attribute) {
                 (attribute, true) => requires_replace.push(attribute),
                 (_, false) => return Err(self.fault(path, "a path that requires replacement is empty", &diagnostics)),
@@ -202,7 +203,7 @@ impl Provider for GrpcProvider {
         };
         let response: pb::apply_resource_change::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
-        // Decoded despite errors: after a failed change, it is the remaining object.
+        // Decoded despite errors, because after a failed change this is the remaining object.
         let state = self.decode(path, response.new_state, &object, &diagnostics)?;
         let value = Applied {
             state,
@@ -232,7 +233,7 @@ impl Provider for GrpcProvider {
         let schema = self.schema().await?;
         let mut value = Vec::with_capacity(response.imported_resources.len());
         for object in response.imported_resources {
-            // An import may give objects of several types, each with its own schema.
+            // An import may return objects of several types, each with its own schema.
             let Some(of_type) = schema.resources.get(object.type_name.as_str()) else {
                 let what = format!(
                     "it imported an object of the type \"{}\", which it does not have",
@@ -284,7 +285,7 @@ impl Provider for GrpcProvider {
         let response: pb::move_resource_state::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
         let value = self.decode(path, response.target_state, &object, &diagnostics)?;
-        // As after an upgrade: a stored object has no unknown values.
+        // A stored object has no unknown values, as after an upgrade.
         if !value.is_wholly_known() {
             return Err(self.fault(path, "a stored object contains unknown values", &diagnostics));
         }
@@ -366,7 +367,7 @@ impl Provider for GrpcProvider {
         let response: pb::renew_ephemeral_resource::Response = self.call(path, request).await?;
         let diagnostics = convert::diagnostics(response.diagnostics);
         let renew_at = response.renew_at.map(|t| (t.seconds, t.nanos));
-        // A renewal gives no result: the one of the opening stays.
+        // A renewal has no result; that of the opening stays valid.
         let result = Value::null(object);
         Ok(Answer {
             value: Opened {

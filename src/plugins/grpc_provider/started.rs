@@ -33,7 +33,7 @@ pub struct Started {
     pub channel: Channel,
     /// Stream of batched calls, opened with the first one; `None` if that failed.
     batches: OnceCell<Option<Batches>>,
-    /// Set once this process has answered GetProviderSchema, or need not be asked.
+    /// Set once this process has answered GetProviderSchema, or does not need that request.
     pub introduced: OnceCell<()>,
     /// Runtime that the connection lives on.
     runtime: Handle,
@@ -77,9 +77,9 @@ impl GrpcProvider {
     /// Returns the process, ready for any request.
     ///
     /// Providers on older SDKs rely on GetProviderSchema being the first request to each of their processes: other requests use
-    /// what it sets up. Those that do not announce so, by the capability `get_provider_schema_optional`. Terraform calls it on
-    /// each process, unless it has the schemas of the provider and that capability with them; so is it here, wherever the
-    /// schemas are from. The answer of a process that is asked for this reason only is dropped.
+    /// the data that it prepares. Other providers announce the capability `get_provider_schema_optional`. Like Terraform, this
+    /// program sends the request to each process, unless it has the schemas of the provider and the provider has that
+    /// capability. If the request was sent for this reason only, its answer is dropped.
     pub(super) async fn ready(&self) -> Result<&Started, Diagnostics> {
         let started = self.started().await?;
         let introduce = || async {
@@ -104,9 +104,10 @@ impl GrpcProvider {
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
-        // Held until the answer is read.
+        // The permit is held until the answer is read.
         let _permit = if path == started.methods.stop {
-            // A request to stop waits for no other: it is to end those that hold the permits.
+            // A request to stop must not wait for the requests that hold the permits, because it is meant to
+            // end them.
             None
         } else if path == started.methods.renew_ephemeral {
             self.connection.renewal_permit().await
@@ -138,14 +139,16 @@ impl GrpcProvider {
         path: &str,
         request: &impl Message,
     ) -> Option<(&'s Batches, batches::Method)> {
-        // Before the schema is read it is unknown if the provider has batches: such a call is sent on its own.
+        // Until the schema is read, it is unknown whether the provider supports batches, so the call is sent
+        // separately.
         if !self.description.get()?.batches {
             return None;
         }
         let method = batches::Method::named(name(path))?;
         let open = || async {
             let opened = Batches::open(started.channel.clone(), &started.runtime).await;
-            // The call is then sent as a separate request, which reports the problem of the connection.
+            // If no stream could be opened, the call is sent separately, and reports the problem of the
+            // connection.
             opened
                 .inspect_err(|error| tracing::debug!(%error, "no stream of calls"))
                 .ok()
@@ -161,7 +164,7 @@ where
     A: Message + Default + 'static,
 {
     let mut grpc = started.grpc.clone();
-    // A service of tower must be ready before each call.
+    // tower requires that a service is ready before each call.
     grpc.ready()
         .await
         .map_err(|error| tonic::Status::from_error(error.into()))?;

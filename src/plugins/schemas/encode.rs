@@ -83,7 +83,7 @@ fn attribute(name: &str, attribute: &AttributeSchema) -> pb::schema::Attribute {
 fn object(nested: &schema::NestedObject) -> pb::schema::Object {
     use pb::schema::object::NestingMode;
     let nesting = match nested.nesting {
-        // Objects of attributes have no groups in the protocol.
+        // In the protocol, objects of attributes have no groups.
         Nesting::Single | Nesting::Group => NestingMode::Single,
         Nesting::List => NestingMode::List,
         Nesting::Set => NestingMode::Set,

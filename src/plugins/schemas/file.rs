@@ -25,8 +25,8 @@ use super::{Answer, Encoded, Kind, Properties, Table, find};
 use crate::convert;
 
 const MAGIC: &[u8; 8] = b"mfschema";
-/// Version of the format. It is raised with every change of the format, and when answers get parts that existing files lack:
-/// then all files are written again.
+/// Version of the format. It is raised with every change of the format, and when answers get new parts that existing files
+/// lack. Then all files are written again.
 pub(crate) const FORMAT: u32 = 1;
 const PREFIX: usize = 16;
 const HEADER: usize = PREFIX + 32;
@@ -108,7 +108,7 @@ pub(crate) fn write(out: &mut impl Write, key: &Key, answer: &Answer) -> Result<
         let kinds = answer.schemas.iter();
         kinds.flat_map(|(kind, schemas)| std::iter::repeat(*kind).zip(schemas))
     };
-    // The index has length and checksum of each schema, so that a reader can load single ones.
+    // The index contains the length and the checksum of each schema, so that single schemas can be loaded.
     let mut schemas = Vec::new();
     let mut size = 0;
     for (kind, (name, message)) in all() {
@@ -225,7 +225,7 @@ impl<R: Read + io::Seek> SchemaFile<R> {
             return Err(Unusable::Key);
         }
         let (places, end) = places(index.schemas, (HEADER + length) as u64)?;
-        // Schemas are verified when they are read; that some are missing is found now.
+        // Each schema is verified when it is read, but missing ones are detected here.
         if size != end {
             return Err(Unusable::Damaged);
         }

@@ -1,7 +1,7 @@
 //! Messages of a provider's answers about its schemas, with the schemas still encoded.
 //!
-//! A message as a field, and bytes as a field, are the same on the wire, and so are a map and a list of its entries. Both
-//! protocols have the same numbers here. What is decoded like this shares the memory of the answer.
+//! A message as a field, and bytes as a field, are the same on the wire, and so are a map and a list of its entries.
+//! Both protocols have the same numbers here. Messages that are decoded in this way share the memory of the answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

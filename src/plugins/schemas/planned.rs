@@ -117,7 +117,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<Schemas, MessageError> {
         let properties = Properties {
             protocol: PROTOCOL,
             capabilities: convert::capabilities(of.capabilities.unwrap_or_default()),
-            // A property of processes, and none runs behind these schemas.
+            // Batches are a property of processes, and these schemas belong to none.
             batches: false,
             state_only: of.state_only.into_iter().map(Arc::from).collect(),
         };

@@ -3,12 +3,12 @@
 //! It is a directory of the user, and not of the working directory, for these reasons:
 //!
 //! - A data directory can come along with somebody's configuration, and its packages are verified before they run. Schemas in
-//!   it could not be verified: they would say what is sensitive, and nobody would notice.
+//!   it could not be verified, although they determine which values are hidden as sensitive.
 //! - All working directories, workspaces and data directories of a user share a package's schemas, as they share the package if
 //!   there is a plugin cache. That cache may be read-only, or belong to several users.
 //!
-//! A file that cannot be used is ignored, and written again once the provider has been asked; where nothing can be written,
-//! the provider is asked each time. Both are only seen in the log: this is about time, never about results.
+//! A file that cannot be used is ignored, and written again once the provider has been asked; where nothing can be written, the
+//! provider is asked each time. Both cases appear only in the log, because they cost time but never change results.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -54,7 +54,7 @@ impl SchemaStore {
             Some("none") => return None,
             Some(dir) => std::path::absolute(dir).ok()?,
             None => {
-                // The XDG specification has relative paths ignored.
+                // The XDG specification requires that relative paths are ignored.
                 let cache = environment.get("XDG_CACHE_HOME").and_then(absolute);
                 cache
                     .or_else(|| Some(environment.home()?.join(".cache")))?
@@ -129,7 +129,7 @@ impl SchemaStore {
             })
             .filter_map(|entry| {
                 let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-                // File systems note at least once a day that a file was read.
+                // File systems record at least once a day that a file was read.
                 let used = meta.accessed().or_else(|_| meta.modified()).ok()?;
                 Some((used, meta.len(), entry.path()))
             })
@@ -143,7 +143,7 @@ impl SchemaStore {
                 break;
             }
             tracing::debug!(path = %path.display(), "old schemas removed");
-            // Another process may have done so.
+            // Another process may have removed the file already.
             let _ = fs::remove_file(path);
             count -= 1;
             bytes -= size;
@@ -158,7 +158,7 @@ fn switches(environment: &Environment) -> Vec<u8> {
     const SWITCHES: [&str; 12] = [
         "0", "1", "true", "false", "yes", "no", "on", "off", "t", "f", "enabled", "disabled",
     ];
-    // Settings of the core, and the depth of shells.
+    // Settings of this program, and the depth of nested shells, do not change schemas.
     let is_ours = |name: &str| {
         let prefixes = [
             "TF_VAR_",
@@ -219,7 +219,7 @@ mod tests {
         assert!(store.open("h1:two").is_none());
         let [file] = files(&dir).try_into().unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o600);
-        // Under the name of another package, it is that of the first.
+        // Under another name, the file still belongs to the first package.
         fs::copy(&file, store.path("h1:two")).unwrap();
         assert!(store.open("h1:two").is_none());
         fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();

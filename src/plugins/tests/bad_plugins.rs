@@ -167,7 +167,7 @@ async fn files_that_cannot_run() {
              system or C library."
         )
     );
-    // The head of an executable for an unknown processor.
+    // The first bytes of an executable for an unknown processor.
     let mut alien = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\xff\xff\x01\0\0\0".to_vec();
     alien.resize(4096, 0);
     let text = error_of(launch(file(dir.path(), &alien))).await;

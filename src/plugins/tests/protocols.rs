@@ -319,7 +319,7 @@ macro_rules! tests_of {
                             assert_eq!((q.planned_private, q.provider_meta), (vec![4], None));
                             assert_eq!(read(q.planned_state), object(Value::unknown(Type::String)));
                             let severity = pb::diagnostic::Severity::Error as i32;
-                            // Half done: an object and an error.
+                            // Half of the work was done: the response contains an object and an error.
                             Ok(pb::apply_resource_change::Response {
                                 new_state: dynamic(&object("half".into())),
                                 private: vec![5],
@@ -365,7 +365,7 @@ macro_rules! tests_of {
                     )
                     .on(&path("ReadDataSource"), |q: pb::read_data_source::Request| {
                         assert_eq!(read(q.config), object(Value::null(Type::String)));
-                        // JSON, which plugins may answer in.
+                        // Plugins may also answer in JSON.
                         let json = br#"{"id":"json","items":[{"n":1}]}"#.to_vec();
                         Ok(pb::read_data_source::Response {
                             state: Some(pb::DynamicValue {
@@ -923,7 +923,7 @@ async fn attributes_with_nested_schemas() {
 #[tokio::test]
 async fn the_schema_is_asked_for_as_seldom_as_possible() {
     use proto::tfplugin6 as pb;
-    // Each time the schemas of identities are requested, too. Three processes are asked to validate something.
+    // Each start also requests the schemas of identities. Three processes receive a request to validate.
     for (optional, expected) in [(true, 2 + 3), (false, 6 + 3)] {
         let fake = Fake::new()
             .on(

@@ -4,7 +4,7 @@
 //! four bytes: the length of the text; the CRC-32 of the frame's offset in the file and of its text; the CRC-32 of
 //! those first eight bytes. Since the offset is in the sum, a frame of another file or another offset does not pass.
 //! Since the head has a sum of its own, the length can be trusted: a frame that is longer than the rest of the file was
-//! cut short while it was written, and any other that does not pass is damaged. The former is dropped, as its operation
+//! not written completely, and any other frame that does not pass is damaged. The former is dropped, as its operation
 //! does not count as done; the latter is reported.
 //!
 //! Where encryption is configured, the text of each frame is encrypted, and the first line has the number 2.
@@ -102,7 +102,8 @@ struct EndText {
     provision: bool,
 }
 
-/// Records whose JSON serde derives. Outcomes are written by hand, since their objects have the form of the state file.
+/// Records whose JSON serde derives. Outcomes are written without serde, because their objects have the form of the
+/// state file.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum PlainText<'a> {
@@ -153,7 +154,8 @@ pub(crate) fn encode(record: &Record) -> Result<Vec<u8>, StateError> {
 }
 
 fn encode_outcome(outcome: &Outcome) -> Result<Vec<u8>, StateError> {
-    // Written by hand: the objects are texts already, in the form of the state file.
+    // The record is written without serde, because the objects are texts already, in the form of the state
+    // file.
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(b"{\"outcome\":{\"address\":");
     v4::json_string(&outcome.address.to_string(), &mut out);
@@ -248,7 +250,7 @@ pub(crate) enum Part<'a> {
     Text(&'a [u8]),
     /// Bytes that are not a valid record.
     Damaged(Damage),
-    /// An incomplete record at the end of the file, whose writing was cut short.
+    /// An incomplete record at the end of the file, whose write was interrupted.
     Torn,
 }
 
@@ -294,7 +296,7 @@ fn frame_at(file: &[u8], at: usize) -> Frame<'_> {
 /// Splits a journal into its parts, with their offsets. A file that is not a journal is one damaged part.
 pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
     if !file.starts_with(MAGIC) && !file.starts_with(SEALED_MAGIC) {
-        // An incomplete first line means that the creation of the file was cut short.
+        // If the first line is incomplete, creating the file was interrupted.
         return match MAGIC.starts_with(file) || SEALED_MAGIC.starts_with(file) {
             true => vec![(0, Part::Torn)],
             false => vec![(0, damaged(0, "this is not the first line of a journal"))],
@@ -320,15 +322,14 @@ pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
                 break;
             }
             Frame::BadHead if file[at..].iter().all(|byte| *byte == 0) => {
-                // After a power cut a file may have grown without its contents having reached the disk: then it ends in
-                // zeros.
+                // After a power cut, a file may have its new length without the contents; then it ends in zeros.
                 parts.push((at, Part::Torn));
                 break;
             }
             Frame::BadHead => {
                 parts.push((at, damaged(at, "the head of a record is not valid")));
-                // Without a valid head the length is unknown, so the next frame is searched for byte by byte. A false
-                // match needs two checksums to pass.
+                // With a damaged head, the length is unknown, so the next frame is searched for byte by byte. A
+                // false match would have to pass two checksums.
                 let next = (at + 1..file.len()).find(|next| matches!(frame_at(file, *next), Frame::Whole(_)));
                 at = next.unwrap_or(file.len());
             }

@@ -84,7 +84,7 @@ impl Keeper {
     /// The journal cannot be read.
     pub fn find(&self, place: &JournalLocation, known: Option<&State>) -> Result<Option<Found>, StateError> {
         match self.writer {
-            // The journal at that path is the one of this run.
+            // The journal at that path belongs to this run.
             Some(_) => Ok(None),
             None => place.find(known, &self.codec),
         }
@@ -135,7 +135,7 @@ impl Keeper {
         if let (Some(expected), Verdict::Continues { replayed, .. }) = (&self.expected, &mut verdict)
             && found.contents.knows(expected)
         {
-            // The snapshot that is about to be written has all these outcomes already.
+            // The snapshot that is about to be written contains all these outcomes.
             replayed.clear();
             awaits = true;
         }
@@ -169,7 +169,7 @@ impl Keeper {
             recovered.report.kept = Some(recovery::set_aside(&recovered.path)?);
         }
         tracing::info!("{}", recovered.report);
-        // The journal of a running program is not ours: that program will report and remove it itself.
+        // The journal belongs to a running program, which will report and remove it itself.
         self.left = (!recovered.alive).then_some(Left {
             report: recovered.report,
             path: recovered.path,
@@ -192,7 +192,8 @@ impl Keeper {
     /// The journal cannot be removed.
     pub fn forget(&mut self, locked: bool) -> Result<(), StateError> {
         match self.left.take_if(|left| locked && !left.awaits) {
-            // A precious journal was set aside under another name, or read without the lock: it is never removed here.
+            // A precious journal was set aside under another name, or read without the lock, so it is never removed
+            // here.
             Some(left) if !left.precious => recovery::forget(&left.path),
             _ => Ok(()),
         }
@@ -227,7 +228,7 @@ impl Keeper {
         if let Some(journal) = &self.writer
             && let Err(e) = journal.announce(base)
         {
-            // The state is written nevertheless, since that saves the results that the journal cannot take. Compaction begins a new
+            // The state is written nevertheless, because that saves results that the journal cannot record. Compaction begins a new
             // journal afterwards.
             tracing::warn!("the write of the state is not announced: {e}");
         }

@@ -67,7 +67,7 @@ pub fn left_in(directory: &Path, codec: &Codec) -> Result<Vec<Left>, StateError>
     let mut out = Vec::new();
     for name in location::names(directory)? {
         let found = match recovery::find(&directory.join(&name), codec) {
-            // Without its keys it stays, for a run that has them.
+            // The journal is kept for a run that has the keys.
             Err(e @ StateError::Sealed { .. }) => {
                 tracing::warn!("{e}");
                 continue;

@@ -72,15 +72,16 @@ impl JournalLocation {
         if own.as_ref().is_some_and(|own| own.contents.knows(&base)) {
             return Ok(own);
         }
-        // Settings may have changed since the run (see the head of this file), so that the journal has the name of the
+        // If settings have changed since the run (see the head of this file), the name of the journal is that of the
         // old ones.
         for other in others.iter().filter(|other| *other != name) {
             let found = match recovery::find(&directory.join(other), codec) {
-                // Another state's, with other keys.
+                // This journal belongs to another state, with other keys.
                 Err(StateError::Sealed { .. }) => continue,
                 found => found?,
             };
-            // A damaged journal could be for this state or not; only the one under the expected name is worth a report.
+            // A damaged journal may or may not belong to this state, so only the one with the expected name is
+            // reported.
             let usable =
                 |found: &Found| !found.alive && found.contents.damage.is_empty() && found.contents.knows(&base);
             if let Some(found) = found.filter(usable) {
@@ -115,10 +116,10 @@ pub(super) fn private_directory(directory: &Path) -> Result<(), StateError> {
         fs::create_dir_all(above).map_err(cannot)?;
     }
     match DirBuilder::new().mode(0o700).create(directory) {
-        // Another process may have created it at the same time.
+        // Another process may have created the directory at the same time.
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(cannot(e)),
         _ => {
-            // A journal is of no use if a crash of the machine loses the directory in which it lies.
+            // If a crash of the machine lost the directory, the journal in it would be useless.
             files::sync_directory_of(directory);
             Ok(())
         }

@@ -21,7 +21,8 @@ use crate::StateError;
 /// `fdatasync` is enough for all. An intent waits only while many operations run, since its own operation waits for it.
 const WINDOW: Duration = Duration::from_millis(2);
 
-/// Waiting time while many operations run, or while other tasks have not run yet: there is enough other work meanwhile.
+/// Waiting time while many operations run, or while other tasks have not run yet: the engine has enough other work
+/// meanwhile.
 const LONG_WINDOW: Duration = Duration::from_millis(10);
 
 /// Number of running operations from which waiting costs nothing, because the others keep the providers busy.
@@ -52,7 +53,7 @@ pub(super) struct Queue {
     pub(super) running: usize,
     /// Number of intents among the items: their operations wait.
     pub(super) intents: usize,
-    /// Number of items that must be written at once.
+    /// Number of items that must be written without delay.
     pub(super) urgent: usize,
     /// Number of items that somebody waits for.
     pub(super) awaited: usize,
@@ -71,7 +72,7 @@ pub(super) enum Item {
     End(IntentKey),
     Fold(Base, Arc<Slot>),
     Sync(Arc<Slot>),
-    /// Replace the journal: the state is this one, and has all outcomes up to this number.
+    /// Replaces the journal: the state is this one, and contains all outcomes up to this number.
     Compact(u64, Base),
     /// End the journal: the run has ended, and the state has all outcomes. Only creations without an answer remain.
     Leave(Base),
@@ -122,7 +123,8 @@ impl Slot {
         if let Some(waker) = answer.waker.take() {
             waker.wake();
         }
-        // Each notification is a system call, whether somebody waits or not, and a run has two for each object.
+        // Each notification is a system call, whether a thread waits or not, and a run sends two for each
+        // object.
         if answer.blocks {
             self.given.notify_all();
         }
@@ -171,7 +173,7 @@ impl Ticket {
     /// # Errors
     /// The record could not be written, or the journal has ended.
     pub fn wait(self) -> Result<(), JournalError> {
-        // A blocked thread keeps other tasks from running, so waiting for their records is useless.
+        // A blocked thread does not run other tasks, so waiting for their records is useless.
         if let Patience::OthersFirst(shared) | Patience::OthersHadTheirTurn(shared) = &self.patience {
             shared.hurry(&mut shared.queue());
         }

@@ -32,13 +32,13 @@ pub(crate) fn find(path: &Path, codec: &Codec) -> Result<Option<Found>, StateErr
     let cannot = |e| StateError::io("cannot read the journal", path, e);
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
-        // A directory or a link of that name was not made by this program.
+        // This program has not created a directory or a link of that name.
         Ok(_) => return Ok(None),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(cannot(e)),
     }
-    // A lock needs a file that is open for writing. A reader without that permission cannot learn whether the writer
-    // lives, and changes nothing anyway.
+    // Locking needs a file that is open for writing. A reader without that permission cannot find out whether the
+    // writer lives, and changes nothing anyway.
     let opened = File::options().read(true).write(true).open(path);
     let (mut file, writable) = match opened {
         Ok(file) => (file, true),
@@ -80,7 +80,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| named(now));
     system::rename(path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
-    // The new name must be on the disk before another journal takes the old one.
+    // The new name must be durable before another journal gets the old one.
     files::sync_directory_of(&aside);
     Ok(aside)
 }
@@ -93,7 +93,7 @@ pub struct JournalReport {
     /// Operation that wrote the journal, and its start time.
     pub run: Option<(String, String)>,
     pub outcomes: Outcomes,
-    /// Set if the run had ended and saved everything, but for operations whose result it did not learn.
+    /// Set if the run had ended and saved everything, except for operations with unknown results.
     pub run_ended: bool,
     /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,
@@ -112,10 +112,10 @@ pub enum Outcomes {
     /// The outcomes of these instances were applied to the state.
     Replayed {
         instances: Vec<AbsResourceInstance>,
-        /// Set if the state file has them, too, which requires the lock.
+        /// Set if the state file contains them, too, which requires the lock.
         saved: bool,
     },
-    /// The outcomes belong to another state, and those of these instances are not in the one that was read.
+    /// The outcomes belong to another state, and the state that was read lacks those of these instances.
     NotUsed {
         why: Foreign,
         instances: Vec<AbsResourceInstance>,

@@ -172,7 +172,8 @@ impl Contents {
         {
             return Foreign::OtherContents(found.serial);
         }
-        // A new state gets its lineage at the first write, so the journal of a first run has none to compare.
+        // A new state gets its lineage at the first write, so the journal of a first run has no lineage to
+        // compare.
         if !last.lineage.is_empty() && last.lineage != found.lineage {
             return Foreign::OtherLineage;
         }

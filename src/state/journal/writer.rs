@@ -61,7 +61,8 @@ impl Writer {
             let _ = fs::remove_file(path);
             return Err(cannot(e));
         }
-        // Without this, a power cut could leave the records without a name in the directory.
+        // Without this sync, a power cut could lose the name of the file in the directory, and with it the
+        // records.
         files::sync_directory_of(path);
         Writer::start(path, file, opened, bytes.len() as u64, codec.clone()).map_err(cannot)
     }
@@ -151,7 +152,7 @@ impl Writer {
     #[must_use]
     pub fn sync(&self) -> Ticket {
         let queue = self.queue();
-        // Most syncs find the queue written already, and cost no round trip to the thread.
+        // Usually the queue is already written, and no round trip to the thread is needed.
         if queue.items.is_empty() && !queue.unwritten && !queue.ended {
             return Ticket::answered(Ok(()));
         }
@@ -181,7 +182,7 @@ impl Writer {
     /// # Errors
     /// The file cannot be removed.
     pub fn end_run(self, state: Base) -> Result<(), StateError> {
-        // The error would be one of the disk; the set of open operations is in memory and right in any case.
+        // Only writing can fail. The set of open operations is in memory, and correct in any case.
         let _ = self.sync().wait();
         if self.0.creating.load(Ordering::Relaxed) == 0 {
             return self.remove();
@@ -196,7 +197,8 @@ impl Writer {
     /// # Errors
     /// The file cannot be removed.
     pub fn remove(self) -> Result<(), StateError> {
-        // Removed before the thread ends and releases the lock, so that nobody takes the file for a leftover.
+        // The file is removed before the thread ends and releases the lock, so that nobody mistakes the file
+        // for a leftover.
         let removed = fs::remove_file(&self.0.path);
         self.stop();
         match removed {
@@ -294,7 +296,8 @@ impl Appender {
         loop {
             let mut queue = shared.wait();
             let (items, ended) = (std::mem::take(&mut queue.items), queue.ended);
-            // Everything waiting is taken at once, so that one `fdatasync` serves all. New items count from zero.
+            // All waiting items are taken at once, so that one `fdatasync` serves all of them. New items are
+            // counted from zero.
             (queue.urgent, queue.awaited, queue.intents, queue.patient) = (0, 0, 0, 0);
             queue.unwritten = true;
             drop(queue);
@@ -310,7 +313,7 @@ impl Appender {
     fn write(&mut self, items: Vec<Item>) {
         let mut slots = Vec::new();
         let mut begun = Vec::new();
-        // Records that failed before come first: their order is part of their meaning.
+        // Records that failed before are written first, because their order is part of their meaning.
         let mut texts = std::mem::take(&mut self.backlog);
         let mut compact = None;
         let mut refused = None;
@@ -345,7 +348,7 @@ impl Appender {
                     format::encode(&Record::Outcome(outcome))
                         .inspect(|text| self.recent.push_back((number, text.clone())))
                 }
-                // The outcome of this operation has ended it, so a record of its end adds nothing.
+                // The outcome has already ended this operation, so a record of its end is not needed.
                 Item::End(key) if self.open.remove(&key).is_none() => continue,
                 Item::End(key) => format::encode(&Record::End(key)),
                 Item::Fold(base, slot) => {
@@ -364,8 +367,8 @@ impl Appender {
             None => self.append(&texts).map_err(JournalError::from),
         };
         self.shared.failing.store(result.is_err(), Ordering::Relaxed);
-        // The operations of failed intents do not begin, so the intents must not be written later. Outcomes have
-        // happened and are tried again.
+        // Operations whose intents failed do not begin, so these intents must not be written later. Outcomes
+        // have happened, so they are tried again.
         if result.is_err() {
             for (key, _) in &begun {
                 self.open.remove(key);
@@ -379,7 +382,8 @@ impl Appender {
         for slot in slots {
             slot.answer(result.clone());
         }
-        // After the answers: a compaction takes long, and its failure is no error of any record.
+        // The journal is compacted after the answers are sent, because it takes long, and its failure is no
+        // error of any record.
         if let Some((included, base)) = compact {
             self.compact(included, base);
         }
@@ -392,7 +396,7 @@ impl Appender {
         }
         let written = (&self.file).write_all(&bytes).and_then(|()| self.file.sync_data());
         if let Err(e) = written {
-            // A partial record must not precede the next one.
+            // The partial record is removed, because it must not precede the next one.
             if let Err(e) = self.back_to_size() {
                 tracing::warn!("the journal {} cannot be cut: {e}", self.shared.path.display());
             }
@@ -424,7 +428,8 @@ impl Appender {
                 self.file = file;
                 self.opened = opened;
                 self.size = size;
-                // The new file has the open intents and the recent outcomes, so the backlog is in it or in the state.
+                // The new file contains the open intents and the recent outcomes, so the backlog is in it or in the
+                // state.
                 self.backlog.clear();
                 self.shared.failing.store(false, Ordering::Relaxed);
                 self.shared.size.store(size, Ordering::Relaxed);
@@ -439,10 +444,10 @@ impl Appender {
         let intents = self.open.values().map(|(_, text)| text.as_slice());
         let outcomes = self.recent.iter().map(|(_, text)| text.as_slice());
         // An open intent was begun after the last outcome of its object, and the order of different objects does not
-        // matter: so outcomes go first.
+        // matter, so outcomes are written first.
         let bytes = first_bytes(opened, &outcomes.chain(intents).collect::<Vec<_>>(), &self.codec)?;
         let new = crate::beside::beside(path, "", ".new");
-        // A leftover of a killed run; `create_new` would fail on it.
+        // A killed run may have left the file, and `create_new` would fail then.
         match fs::remove_file(&new) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cannot(e)),
             _ => {}
@@ -455,7 +460,7 @@ impl Appender {
             Ok(file)
         };
         let file = write().map_err(|e| {
-            // The incomplete file has no reader.
+            // Nothing reads the incomplete file, so it is removed.
             let _ = fs::remove_file(&new);
             cannot(e)
         })?;

@@ -1,7 +1,7 @@
 //! Tests of the text of states: byte for byte as Terraform writes it, and without a panic on any other text.
 //!
-//! `golden/*.tfstate` were written by `state pull` of Terraform 1.16, which reads a state and writes it anew: `applied`
-//! is the state of an apply, and `by-hand.tfstate` is its reading of `by-hand.json`.
+//! `golden/*.tfstate` were written by `state pull` of Terraform 1.16, which reads a state and writes it again:
+//! `applied` is the state of an apply, and `by-hand.tfstate` is its reading of `by-hand.json`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn states_written_by_terraform_round_trip_byte_for_byte() {
 #[test]
 fn edited_states_are_normalised_as_terraform_does() {
     let ours = rewritten(include_str!("golden/by-hand.json"));
-    // Terraform replaces the version by its own.
+    // Terraform writes its own version into the state.
     let ours = ours.replace("\"terraform_version\": \"1.20.0\"", "\"terraform_version\": \"1.16.0\"");
     assert_eq!(ours, include_str!("golden/by-hand.tfstate"));
 }
@@ -67,7 +67,7 @@ fn what_other_programs_read_past_is_written_only_where_it_says_something() {
 #[test]
 fn truncated_state_is_an_error() {
     for text in GOLDEN.into_iter().chain([include_str!("golden/by-hand.json")]) {
-        // Without the line break at the end the state is still whole.
+        // Without the last line break the state is still complete.
         let whole = text.trim_end().len();
         for cut in 1..whole {
             let error = decode(&text.as_bytes()[..cut])

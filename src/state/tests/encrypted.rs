@@ -78,7 +78,7 @@ fn locked(path: &Path, codec: Codec) -> LocalStore {
 fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut all: Vec<_> = entries.map(|path| (path.clone(), fs::read(&path).unwrap())).collect();
-    // The lock file has the time.
+    // The lock file contains the time, so it is left out.
     all.retain(|(path, _)| !path.to_string_lossy().ends_with(".lock.info"));
     all.sort();
     all
@@ -96,7 +96,7 @@ fn hidden(dir: &Path) {
 fn state_backup_and_journal_are_encrypted() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("terraform.tfstate");
-    // From before there was encryption.
+    // The copy is from before encryption was configured.
     write_copy(&path, &state(), &Codec::PLAIN).unwrap();
     let mut store = locked(&path, codec(3));
     let before = store.read().unwrap().unwrap();
@@ -137,7 +137,7 @@ fn nothing_changes_without_the_key() {
     let path = dir.path().join("terraform.tfstate");
     write_copy(&path, &state(), &codec(3)).unwrap();
     let newer = State { serial: 9, ..state() };
-    // A write that was cut short.
+    // Simulates a write that was interrupted.
     write_copy(&dir.path().join(".terraform.tfstate.pending"), &newer, &codec(3)).unwrap();
     let before = contents(dir.path());
     for wrong in [Codec::PLAIN, codec(4)] {

@@ -146,7 +146,7 @@ fn outcomes_are_replayed_and_what_was_in_flight_is_named() {
     assert_eq!(fs::metadata(&journal).unwrap().permissions().mode() & 0o777, 0o600);
     let before = fs::read(&path).unwrap();
 
-    // A reader without the lock sees the results, and changes nothing.
+    // A reader without the lock sees the results, but changes nothing.
     let mut reader = LocalStore::new(&path);
     let seen = reader.read().unwrap();
     assert_eq!(contents(seen.as_ref()), ["a=a2", "c=c"]);
@@ -169,7 +169,7 @@ fn outcomes_are_replayed_and_what_was_in_flight_is_named() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // The journal is there until it has been reported.
+    // The journal stays until it has been reported.
     assert!(journal.exists());
     store.forget_journal().unwrap();
     assert!(!journal.exists());
@@ -187,7 +187,7 @@ fn a_recovery_that_was_killed_itself_is_made_up_for() {
     store.read().unwrap();
     store.unlock().unwrap();
     drop(store);
-    // The report is repeated, as the journal was not forgotten.
+    // The report is repeated, because the journal was not removed.
     assert_eq!(fs::read(path_of(&path)).unwrap(), kept);
     let mut store = locked(&path);
     assert_eq!(contents(store.read().unwrap().as_ref()), ["a=a2", "c=c"]);

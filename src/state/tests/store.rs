@@ -108,7 +108,7 @@ fn another_output_file_starts_from_what_was_read() {
     assert_eq!(store.write(&read, "1.11.4").unwrap(), Written::Snapshot(5));
     assert_eq!(store.write(&state(&["b"]), "1.11.4").unwrap(), Written::Snapshot(6));
     assert_eq!(fs::read(&path).unwrap(), original);
-    // The state that was read stays where it is, so it needs no backup.
+    // The state that was read is not overwritten, so it needs no backup.
     assert_eq!(files(out.parent().unwrap()), ["new"]);
     let mut again = LocalStore::new(&path).writing_to(&out);
     again.write(&state(&["c"]), "1.11.4").unwrap();
@@ -186,8 +186,8 @@ fn interrupted_write_is_completed_by_the_next_read() {
             .unwrap();
         fs::write(&pending, &text).unwrap();
         if let Some(cut) = cut {
-            // Timestamps of files are coarse: here the cut-off state must be newer than the pending one, as after a
-            // real crash.
+            // File timestamps are coarse, so the cut-off state is given a later one than the pending snapshot, as
+            // after a real crash.
             fs::write(&path, &text[..cut]).unwrap();
             let later = SystemTime::now() + Duration::from_secs(5);
             fs::File::options()

@@ -184,7 +184,7 @@ fn terraforms_lock_keeps_us_out() {
             .to_string()
             .contains("still running")
     );
-    // The apply may end now, and the test waits for that.
+    // Lets the apply end, and the test waits for that.
     fs::write(dir.path().join("go"), "").unwrap();
     store.lock(&info(), Duration::from_secs(20), &|| false).unwrap();
     let read = store.read().unwrap().unwrap();

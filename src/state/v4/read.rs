@@ -199,7 +199,7 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
         let dot = if module_text.is_empty() { "" } else { "." };
         format!("{module_text}{dot}{}.{}", resource.ty, resource.name)
     };
-    // Files are sorted by module, so its address is parsed once for all its resources.
+    // Files are sorted by module, so a module's address is parsed once for all of its resources.
     let module = match &shared.last_module {
         Some((text, module)) if text == module_text => module.clone(),
         _ => {
@@ -289,7 +289,7 @@ fn instance_key(raw: Option<&RawValue>) -> Result<InstanceKey, ContentError> {
         Ok(serde_json::Value::String(key)) => Ok(InstanceKey::String(key.into())),
         // Other JSON writers may add a fraction to whole numbers.
         Ok(serde_json::Value::Number(n)) => match n.as_f64() {
-            // Above 2^53 (9.007e15), a float does not have every whole number.
+            // Above 2^53 (9.007e15), a float cannot represent every whole number.
             Some(index) if index >= 0.0 && index.fract() == 0.0 && index < 9e15 => Ok(InstanceKey::Int(index as u64)),
             _ => Err(ContentError::FractionalKey(text.to_owned())),
         },
@@ -344,7 +344,7 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
 }
 
 fn dependencies<'a>(list: Vec<Text<'a>>, shared: &mut Shared<'a>) -> Result<Arc<[ConfigResource]>, ContentError> {
-    // Instances of a resource have the same dependencies: the list is parsed once, and shared in memory.
+    // Instances of a resource have the same dependencies, so the list is parsed once and shared in memory.
     if let Some((last, addresses)) = &shared.last_list
         && *last == list
     {

@@ -20,7 +20,8 @@ pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
     json_string(&state.lineage, &mut out);
 
     out.extend_from_slice(b",\n  \"outputs\": ");
-    // Compact at first: `indent` breaks the lines, so writers need not know their depth.
+    // The object is first written in compact form; `indent` breaks the lines, so that writers need not know
+    // their depth.
     let mut scratch = Vec::new();
     scratch.push(b'{');
     for (name, output) in &state.outputs {
@@ -61,7 +62,8 @@ fn write_output(name: &str, output: &OutputValue, out: &mut Vec<u8>) -> Result<(
 }
 
 fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), StateError> {
-    // The file orders by text, where `m[10]` comes before `m[2]`; the map in memory orders by value.
+    // The file is sorted by text, so that `m[10]` comes before `m[2]`, but the map in memory is sorted by
+    // value.
     let mut resources: Vec<(String, &AbsResource, &ResourceState)> = state
         .resources
         .iter()
@@ -249,12 +251,12 @@ fn write_additions(object: &Object, out: &mut Vec<u8>) {
     if object.create_before_destroy {
         out.extend_from_slice(b",\"create_before_destroy\":true");
     }
-    // A field of OpenTofu. Terraform ignores it when reading, and so drops it when it writes the state.
+    // OpenTofu has this field. Terraform ignores it when reading, and so drops it when it writes the state.
     if object.skip_destroy {
         out.extend_from_slice(b",\"skip_destroy\":true");
     }
-    // A field that only this program writes: when the block is removed, nothing else records that a
-    // provisioner should have run.
+    // Only this program writes this field: after the block is removed, nothing else records that a provisioner
+    // should have run.
     if !object.destroy_provisioners.is_empty() {
         out.extend_from_slice(b",\"destroy_provisioners\":[");
         for ty in object.destroy_provisioners.iter() {
@@ -309,7 +311,7 @@ fn write_checks(checks: Option<&[CheckResult]>, out: &mut Vec<u8>) {
         out.extend_from_slice(b",\"config_addr\":");
         json_string(&check.config_addr, out);
         out.extend_from_slice(format!(",\"status\":\"{}\",\"objects\":", check.status.as_str()).as_bytes());
-        // As Go writes a slice that is nil.
+        // Go writes `null` for an empty list.
         if check.objects.is_empty() {
             out.extend_from_slice(b"null}");
             continue;
@@ -364,7 +366,7 @@ pub(crate) fn json_string(text: &str, out: &mut Vec<u8>) {
             b'<' => b"\\u003c",
             b'>' => b"\\u003e",
             b'&' => b"\\u0026",
-            // Line separators, which JavaScript did not allow in strings.
+            // JavaScript did not allow these line separators in strings.
             0xe2 if bytes[i..].starts_with("\u{2028}".as_bytes()) => b"\\u2028",
             0xe2 if bytes[i..].starts_with("\u{2029}".as_bytes()) => b"\\u2029",
             0..0x20 => {

@@ -31,7 +31,7 @@ impl Line {
 pub(super) fn set_spaces(pieces: &mut [Piece<'_>]) {
     let lines = lines(pieces);
     indent(pieces, &lines);
-    // Each cell for itself: the blanks before its first token come from indentation or alignment.
+    // The columns are separate, because the blanks before the first token come from indentation or alignment.
     for line in &lines {
         separate(&mut pieces[line.start..line.assign]);
         separate(&mut pieces[line.assign..line.comment]);
@@ -72,7 +72,7 @@ fn line(pieces: &[Piece<'_>], start: usize, end: usize) -> Line {
         .skip(1)
         .position(|p| p.kind == TokenKind::Assign)
         .map(|n| start + 1 + n);
-    // A value that continues in the next line is not aligned.
+    // A value that continues on the next line is not aligned.
     let whole = |at: &usize| pieces[*at..comment].iter().map(bracket_change).sum::<i64>() == 0;
     Line {
         start,
@@ -95,7 +95,7 @@ fn bracket_change(piece: &Piece<'_>) -> i64 {
 /// Indents the lines. A line that opens more brackets than it closes adds one step of indentation, however many it
 /// opens.
 fn indent(pieces: &mut [Piece<'_>], lines: &[Line]) {
-    // Brackets that each step still has open.
+    // The number of open brackets that belong to each step.
     let mut steps: Vec<i64> = Vec::new();
     for line in lines {
         if pieces[line.start].kind == TokenKind::Newline {
@@ -139,7 +139,7 @@ fn space_between(before: Option<TokenKind>, subject: &Piece<'_>, after: &Piece<'
     use TokenKind as T;
     match (subject.kind, after.kind) {
         (_, T::Newline) => false,
-        // Names of functions and their namespaces.
+        // These are names of functions and their namespaces.
         (T::Ident, T::OpenParen | T::DoubleColon) | (T::DoubleColon, T::Ident) => false,
         (T::Dot, _) | (_, T::Dot | T::Comma | T::Ellipsis) => false,
         (T::Comma, _) => true,
@@ -180,7 +180,7 @@ fn space_between(before: Option<TokenKind>, subject: &Piece<'_>, after: &Piece<'
         ),
         (T::OpenBrace, T::CloseBrace) => false,
         (T::OpenBrace, _) | (_, T::CloseBrace) => true,
-        // An object alone in a sequence: `${ {} }`.
+        // An object that is alone in a sequence, as in `${ {} }`.
         (T::OpenInterpolation | T::OpenDirective, T::OpenBrace) | (T::CloseBrace, T::CloseSequence) => true,
         (T::CloseSequence, T::OpenInterpolation | T::OpenDirective) => false,
         _ => bracket_change(subject) <= 0 && bracket_change(after) >= 0,
@@ -202,7 +202,7 @@ fn align(pieces: &mut [Piece<'_>], lines: &[Line], has: fn(&Line) -> bool, at: f
 }
 
 fn columns(pieces: &[Piece<'_>]) -> usize {
-    // The common case needs no search for cluster boundaries; "\r\n" is one cluster.
+    // The common case needs no search for grapheme clusters; "\r\n" is one cluster.
     let width = |text: &str| {
         if text.is_ascii() && !text.contains('\r') {
             text.len()

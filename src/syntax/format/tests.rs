@@ -29,7 +29,7 @@ fn files_have_one_canonical_form() {
         // Several brackets opened in one line are one step.
         ("a = f({\nb = [[\n1]]\n})\n", "a = f({\n  b = [[\n  1]]\n})\n"),
         ("a {\n# x\nb {}\n}\n", "a {\n  # x\n  b {}\n}\n"),
-        // Operators, signs, functions, indexes, keywords.
+        // Spaces around operators, signs, functions, indexes and keywords.
         (
             "a = - 1 +- b*!c [0] . d -e ( f , g ... )\n",
             "a = -1 + -b * !c[0].d - e(f, g...)\n",
@@ -40,7 +40,7 @@ fn files_have_one_canonical_form() {
             "a = [for x in [1] : x if x != 2]\n",
         ),
         ("a = {b=1}\nc = { }\nd {e=1}\n", "a = { b = 1 }\nc = {}\nd { e = 1 }\n"),
-        // Text stays as it is; the code in it is formatted.
+        // Text stays unchanged, and the code in it is formatted.
         (
             "a = \" ${ b  +c } %{ if d } x %{ endif }\"\n",
             "a = \" ${b + c} %{if d} x %{endif}\"\n",
@@ -76,7 +76,7 @@ fn old_spellings_are_replaced() {
             "variable \"a\" {\n  type = \"list\"\n}\nvariable \"b\" {\n  type = map\n}\nvariable \"c\" {\n  type = \"string\"\n}\n",
             "variable \"a\" {\n  type = list(string)\n}\nvariable \"b\" {\n  type = map(any)\n}\nvariable \"c\" {\n  type = string\n}\n",
         ),
-        // Only in the declaration of a variable.
+        // Applies only in the declaration of a variable.
         (
             "output \"a\" {\n  type = \"list\"\n}\n",
             "output \"a\" {\n  type = \"list\"\n}\n",
@@ -273,7 +273,7 @@ fn formatting_preserves_the_tree_of_arbitrary_text() {
     let texts = collected();
     assert!(texts.len() > 2000, "{} texts", texts.len());
     for text in texts {
-        // Without indentation. Inside of heredocs that is another text, which may be invalid.
+        // This removes the indentation. Inside of heredocs this changes the text, which may then be invalid.
         let flat: String = text.lines().map(|line| format!("{}\n", line.trim_start())).collect();
         for text in [text, flat] {
             if !parse_file("f", text.as_bytes()).1.is_empty() {
@@ -281,7 +281,7 @@ fn formatting_preserves_the_tree_of_arbitrary_text() {
             }
             let once = format(&text);
             assert_eq!(tree(&text), tree(&once), "{text}\nbecame\n{once}");
-            // For nested interpolations, each formatting removes the outermost, as Terraform's does.
+            // As in Terraform, each formatting removes the outermost of nested interpolations.
             if !text.contains("\"${\"${") {
                 assert_eq!(format(&once), once, "{text}");
             }

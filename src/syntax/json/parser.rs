@@ -95,7 +95,7 @@ impl<'t> Parser<'t> {
         while let Some(blank) = byte(self.pos) {
             match blank {
                 b' ' => self.pos.column += 1,
-                // HCL counts a tab as two columns in JSON.
+                // In JSON, HCL counts a tab as two columns.
                 b'\t' => self.pos.column += 2,
                 b'\r' => {}
                 b'\n' => {
@@ -286,7 +286,7 @@ impl<'t> Parser<'t> {
     fn string(&self, token: Token) -> Read<Arc<str>> {
         let text = self.text_of(token);
         unescape(text).map_err(|at| {
-            // Terraform's column is the one after the wrong character.
+            // Terraform reports the column after the wrong character.
             let start = Pos {
                 column: token.start.column + at as u32,
                 byte: token.start.byte + at as u32,
@@ -400,7 +400,8 @@ impl<'t> Parser<'t> {
                     }
                 }
                 T::CloseBrace => {}
-                // At the opening brace: the end of the file does not show which object is open.
+                // The error is reported at the opening brace, because the end of the file does not show which
+                // object is open.
                 T::End => {
                     return Err(problem(
                         "Unclosed object",

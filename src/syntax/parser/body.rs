@@ -40,8 +40,8 @@ impl Parser<'_> {
             if self.peek() != TokenKind::CloseBrace || self.too_many_errors() {
                 break;
             }
-            // A closing brace without an opening one. After an error, it likely means that recovery skipped an opening
-            // brace.
+            // This is a closing brace without an opening one. After an error, it likely means that recovery skipped an
+            // opening brace.
             if !self.in_doubt {
                 self.error(NO_ITEM, NO_ITEM_DETAIL);
             }
@@ -77,8 +77,8 @@ impl Parser<'_> {
                 TokenKind::Ident => {
                     let errors = self.furthest_error;
                     let column = self.tokens.start(start).column;
-                    // An item that begins at or left of the doubtful one is outside of it, so new errors are no
-                    // consequence.
+                    // An item at the doubtful item's column or left of it is outside of it, so new errors are
+                    // not its consequences.
                     if self.doubt.is_some_and(|(_, doubtful)| column <= doubtful) {
                         self.doubt = None;
                     }
@@ -87,9 +87,10 @@ impl Parser<'_> {
                     self.item_column = outer;
                     if self.furthest_error != errors {
                         self.in_doubt = true;
-                    // A whole block without errors at the left margin: the braces before it must be balanced.
+                    // If a whole block at the left margin has no errors, the braces before it must be balanced.
                     } else if column == 1 && matches!(result, Ok(Item::Block(_))) {
-                        // A whole block without errors at the left margin: the braces before it must be balanced.
+                        // If a whole block at the left margin has no errors, the braces before it must be
+                        // balanced.
                         self.in_doubt = false;
                     }
                     if result.is_err() {
@@ -174,7 +175,7 @@ impl Parser<'_> {
                 Ok(Item::Attribute(attribute))
             }
             TokenKind::OpenQuote | TokenKind::OpenBrace | TokenKind::Ident => {
-                // Blocks nest through this function.
+                // Nested blocks call this function recursively, so the depth is limited here.
                 self.enter().inspect_err(|_| self.too_deep = true)?;
                 let block = self.block(name);
                 self.leave();
@@ -204,7 +205,7 @@ impl Parser<'_> {
             self.peek(),
             TokenKind::Newline | TokenKind::Eof | TokenKind::Dot | TokenKind::OpenParen
         );
-        // At the first level, which is the block itself, a file has no arguments.
+        // At the first level, which is this block itself, a file has no arguments.
         let is_argument = self.depth > 1 && labels.len() == 1 && is_value;
         is_argument.then(|| Edit::stretch(&self.range_of(name), format!("{} =", self.text_of(name))))
     }
@@ -246,8 +247,8 @@ impl Parser<'_> {
         let header = self.since(name);
         let open = match complete {
             Ok(()) => self.take(),
-            // Reading continues inside of the block. Otherwise its arguments would be taken for those of the body
-            // around it.
+            // Parsing continues inside of the block. Otherwise its arguments would be added to the body around
+            // it.
             Err(Abort) if self.skip_to_headless_body(name) => self.last,
             Err(Abort) => return Err(Abort),
         };
@@ -371,7 +372,7 @@ impl Parser<'_> {
         if !self.skip_to_closer(open) {
             return Err(Abort);
         }
-        // Back to the closing brace itself, which the caller takes.
+        // The parser goes back to the closing brace, which the caller consumes.
         self.at = self.last;
         Ok(())
     }

@@ -60,8 +60,8 @@ impl Parser<'_> {
             if let Err(Abort) = self.argument(name, open, &mut arguments) {
                 match self.skip_item(open, start, false) {
                     Resume::Lost => return Err(Abort),
-                    // A placeholder keeps the number of arguments right, so that evaluation does not report a missing
-                    // one.
+                    // A placeholder keeps the number of arguments correct, so that evaluation does not report a
+                    // missing one.
                     Resume::Item => arguments.args.push(Expr::Invalid {
                         range: self.range_of(start),
                     }),

@@ -77,7 +77,7 @@ impl Parser<'_> {
 
     pub(super) fn object(&mut self) -> Parsed<Expr> {
         let open = self.take();
-        // Line breaks are not significant before and in a `for`; in an object they are.
+        // Line breaks are not significant before and inside of a `for`, but they are in an object.
         let before = self.set_newlines(false);
         let result = if self.at_word("for") {
             self.for_expression(open, TokenKind::CloseBrace)

@@ -52,8 +52,8 @@ impl Parser<'_> {
     }
 
     fn operators_after(&mut self, mut operands: Vec<Expr>) -> Parsed<Expr> {
-        // Operators that wait for their right operand: recursion for each level of precedence would cost six stack
-        // frames per operand.
+        // These are operators that wait for their right operand. Recursion for each level of precedence would need
+        // six stack frames per operand.
         let mut waiting: Vec<(BinaryOp, u8, Range)> = Vec::new();
         let mut count = 0;
         while let Some((op, rank)) = binary_operator(self.peek()) {
@@ -64,7 +64,7 @@ impl Parser<'_> {
                     &format!("An expression may have up to {MAX_CHAIN} operators. Split it up."),
                 ));
             }
-            // Operators of one rank are left-associative.
+            // Operators of equal precedence are left-associative.
             while waiting.last().is_some_and(|(_, other, _)| *other >= rank) {
                 join(&mut operands, &mut waiting);
             }
@@ -192,7 +192,7 @@ impl Parser<'_> {
 
     fn legacy_index(&mut self, number: usize, star: Option<usize>) -> Parsed<Value> {
         let text = self.text_of(number);
-        // The lexer takes `0.1` for one number.
+        // The lexer reads `0.1` as one number.
         if let Some((first, second)) = text.split_once('.') {
             let detail = format!(
                 "Two indexes with dots cannot follow each other, since they read as one number. Write them in \
@@ -225,7 +225,7 @@ impl Parser<'_> {
                 range.end = self.tokens.end(self.last);
                 Expr::Relative { source, steps, range }
             }
-            // A literal is not extended: `true.a` is a step from a value that has no attributes.
+            // No step is added to a literal: `true.a` selects from a value that has no attributes.
             other => {
                 let range = self.extend(other.range());
                 Expr::Relative {
@@ -271,7 +271,7 @@ impl Parser<'_> {
         }
         let marker = self.since(open);
         let element = Expr::SplatElement { range: marker.clone() };
-        // Splats nest: `a[*][*]` has the second inside the first.
+        // Splats nest: in `a[*][*]`, the second is inside the first.
         self.enter()?;
         let each = self.steps(element);
         self.leave();

@@ -60,7 +60,7 @@ pub(super) fn mend_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Op
     let end = match tokens.kind(next) {
         TokenKind::Colon if tokens.kind(next + 1) == TokenKind::Assign => next + 1,
         TokenKind::Colon | TokenKind::Equal => next,
-        // Only the value of an argument begins like this.
+        // A number or a heredoc can only begin the value of an argument.
         TokenKind::Number | TokenKind::OpenHeredoc => name,
         // A quote of another kind begins a block's label.
         TokenKind::Invalid => return mend_quotes(tokens, next),

@@ -19,7 +19,8 @@ const OPEN: u32 = u32::MAX;
 impl Brackets {
     fn new(tokens: &Tokens<'_>) -> Brackets {
         let mut closers = vec![OPEN; tokens.list.len()];
-        // Open brackets so far: token, kind of its closing token, and indentation of its line.
+        // The stack has the brackets that are open so far: the token, kind of its closing token, and
+        // indentation of its line.
         let mut stack: Vec<(usize, TokenKind, u32)> = Vec::new();
         let mut indent = 1;
         let mut line_begins = true;
@@ -42,8 +43,8 @@ impl Brackets {
                 let nearest = stack.iter().rposition(fits);
                 let chosen = if first && token.kind == TokenKind::CloseBrace {
                     match nearest {
-                        // The nearest opening brace is further to the right: it was probably not closed, and this brace
-                        // belongs to an outer one.
+                        // The nearest opening brace is further to the right, so it was probably not closed, and this
+                        // brace belongs to an outer one.
                         Some(near) if stack[near].2 > token.start.column => stack
                             .iter()
                             .rposition(|entry| fits(entry) && entry.2 == token.start.column)
@@ -281,7 +282,7 @@ impl Parser<'_> {
         let words = (name + 1..index)
             .filter(|i| self.tokens.kind(*i) == TokenKind::Ident)
             .count();
-        // Indentation tells if the following lines are the block's content.
+        // The indentation shows whether the following lines are the block's content.
         let (column, outer) = (self.tokens.start(first).column, self.tokens.start(name).column);
         let inside = match self.tokens.kind(first) {
             TokenKind::Ident => words <= 2 && column > outer && self.looks_like_body_item(first),

@@ -139,7 +139,7 @@ impl Parser<'_> {
 
     pub(super) fn quoted_template(&mut self) -> Parsed<Expr> {
         let open = self.take();
-        // Fast path: nearly every string is plain text.
+        // This is a fast path, because nearly every string is plain text.
         if self.tokens.kind(open + 1) == TokenKind::QuotedText && self.tokens.kind(open + 2) == TokenKind::CloseQuote {
             let token = self.take();
             let text = self.unescape_quoted(token);
@@ -203,7 +203,7 @@ impl Parser<'_> {
     fn pieces(&mut self, open: usize, end: TokenKind) -> Parsed<Vec<Piece>> {
         let mut pieces = Pieces::default();
         loop {
-            // No trivia is skipped: blanks between pieces are text.
+            // Trivia is not skipped, because blanks between pieces are text.
             let kind = self.tokens.kind(self.at);
             if kind == end {
                 self.take();
@@ -383,7 +383,7 @@ impl Parser<'_> {
     fn tree(&mut self, pieces: Vec<Piece>, end: &Range) -> Parsed<Vec<TemplatePart>> {
         let mut open: Vec<Directive> = Vec::new();
         let mut parts = Parts::default();
-        // After a directive that could not be parsed, its counterparts would be reported as well.
+        // If a directive could not be parsed, its counterparts would be reported as well.
         let broken = pieces.iter().any(|p| matches!(p, Piece::Invalid));
         for piece in pieces {
             match piece {
@@ -509,8 +509,8 @@ impl Parser<'_> {
     }
 }
 
-/// Removes the indentation that all lines share. Blank lines are ignored and keep theirs. Text after a strip marker
-/// that removed the line break is ignored, too: it is no separate line any more.
+/// Removes the indentation that all lines share. Blank lines are ignored and keep their indentation. Text after a
+/// strip marker that removed the line break is ignored, too: it is no separate line any more.
 fn unindent(pieces: &mut [Piece]) {
     let mut line_begins = true;
     let mut smallest = usize::MAX;

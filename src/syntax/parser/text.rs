@@ -77,7 +77,7 @@ impl Parser<'_> {
     /// Returns the text of a token between quotes, unescaped. Invalid escapes are reported and left as they are.
     pub(super) fn unescape_quoted(&mut self, token: usize) -> String {
         let raw = self.text_of(token);
-        // Most texts have no escapes.
+        // Most texts have no escapes, and are returned at once.
         if !raw.contains(['\\', '$', '%']) {
             return raw.to_owned();
         }

@@ -61,7 +61,7 @@ impl Input {
                 Ok(n) => return Ok(Event::Input(buffer[..n].to_vec())),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return Ok(Event::Input(Vec::new())),
-                // The terminal is gone.
+                // The terminal has been closed.
                 Err(rustix::io::Errno::IO) => return Ok(Event::End),
                 Err(error) => return Err(error.into()),
             }
@@ -80,7 +80,7 @@ impl Input {
             match poll(&mut waiting, PollTimeout::NONE) {
                 Ok(_) => return waiting[0].any().unwrap_or_default(),
                 Err(Errno::EINTR) => {}
-                // The following read returns the error.
+                // The read that follows returns the error.
                 Err(_) => return false,
             }
         }
@@ -110,7 +110,7 @@ impl Hidden {
         let before = termios::tcgetattr(&input).ok()?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
-        // Flush discards input that was typed before the question.
+        // `Flush` discards input that was typed before the question.
         termios::tcsetattr(&input, OptionalActions::Flush, &hidden).ok()?;
         Some(Hidden(before))
     }

@@ -90,7 +90,7 @@ pub fn open_for_removal(path: &Path) -> io::Result<File> {
 /// Resolves the links of an existing path.
 ///
 /// # Errors
-/// There is nothing, or it cannot be examined.
+/// Nothing exists at the path, or it cannot be examined.
 pub fn canonicalize(path: &Path) -> io::Result<std::path::PathBuf> {
     std::fs::canonicalize(path)
 }

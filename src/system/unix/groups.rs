@@ -15,9 +15,9 @@ pub struct Prepared {
 
 /// Prepares a command whose descendants are to end with it.
 ///
-/// The program gets its own process group, which is then ended. On a terminal it stays in the group of this process, since it
-/// could not ask the user anything otherwise; the terminal's interrupts reach it directly, and its descendants are ended one
-/// by one.
+/// The program gets its own process group, which is then ended. On a terminal it stays in the group of this process, because
+/// otherwise it could not prompt the user; the terminal's interrupts reach it directly, and its descendants are ended one by
+/// one.
 pub fn prepare(command: &mut Command) -> Prepared {
     let own_group = !on_terminal();
     if own_group {
@@ -86,7 +86,8 @@ impl Group {
     /// Ends the guard.
     fn dismiss(&mut self) {
         if let Some(mut guard) = self.guard.take() {
-            // Killed first, since the end of its input tells it to act.
+            // The process is killed before its input is closed, because the end of the input makes it end the
+            // program.
             let _ = guard.kill();
             let _ = guard.wait();
         }
@@ -109,7 +110,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // No process number is left after a wait.
+        // After a wait, no process number is recorded.
         self.kill();
         self.dismiss();
     }
@@ -129,7 +130,7 @@ fn on_terminal() -> bool {
 /// Starts a process that ends the program if this process dies for any reason. Returns `None` on a system without a
 /// shell.
 fn guard(pid: Pid, own_group: bool) -> Option<Child> {
-    // End of input without a line: the plugin died before it could end the program.
+    // If the input ends without a line, the plugin died before it could end the program.
     let script = r#"read -r line || { kill -s INT -- "$0"; sleep 2; kill -s KILL -- "$0"; }"#;
     let target = format!("{}{}", if own_group { "-" } else { "" }, pid.as_raw_pid());
     Command::new("/bin/sh")
@@ -137,7 +138,8 @@ fn guard(pid: Pid, own_group: bool) -> Option<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // Its own group, so that signals to the group of the plugin or the program do not end it.
+        // A process group of its own, so that signals to the group of the plugin or the program do not end the
+        // guard.
         .process_group(0)
         .spawn()
         .ok()
@@ -161,7 +163,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         let all = processes::descendants(pid);
-        // As if this process had been killed: only the pipe to the guard closes.
+        // As if this process had been killed, only the pipe to the guard is closed.
         drop(group.guard.as_mut().unwrap().stdin.take());
         child.wait().unwrap();
         while processes::all().iter().any(|(pid, p)| all.contains(pid) && !p.ended) {

@@ -17,7 +17,7 @@ pub struct Socket {
     pub network: &'static str,
     /// Path of the socket; `@` and a name for an abstract one (`unix(7)`), which is no file.
     pub address: String,
-    // Removed when dropped.
+    // The directory is removed when dropped.
     _dir: Option<tempfile::TempDir>,
 }
 
@@ -36,7 +36,7 @@ impl Socket {
             }
             Err(error) => return Err(error),
         };
-        // Whatever the umask says.
+        // The mode is set explicitly, because the umask may have changed it.
         set_mode(dir.path(), 0o700)?;
         let path = dir.path().join("socket");
         let listener = Listener::bind(&path)?;
@@ -59,7 +59,7 @@ impl Socket {
     fn without_file() -> io::Result<Socket> {
         use std::hash::{BuildHasher as _, Hasher as _};
         use std::os::linux::net::SocketAddrExt as _;
-        // The name only has to be free. A new hasher begins with random keys.
+        // The name only has to be unused. A new hasher begins with random keys.
         let random = std::hash::RandomState::new().build_hasher().finish();
         let name = format!("monoform-plugin-{random:016x}");
         let address = std::os::unix::net::SocketAddr::from_abstract_name(&name)?;
@@ -84,7 +84,7 @@ fn open_to_group(path: &Path, group: u32, mode: u32) -> io::Result<()> {
     set_mode(path, mode)
 }
 
-/// Returns the number of a group that is given by number or by name.
+/// Returns the number of a group for its number or name.
 fn group_id(group: &str) -> io::Result<u32> {
     if let Ok(id) = group.parse() {
         return Ok(id);

@@ -2,12 +2,12 @@
 //!
 //! On every Unix, Terraform takes a POSIX record lock of the whole file (`fcntl(F_SETLK)`). Such a lock belongs to the process,
 //! and vanishes when the process closes *any* descriptor of the file: to evaluate `file("terraform.tfstate")` would be enough.
-//! So locks here belong to the open file, of a kind that the system holds against record locks:
+//! So locks here belong to the open file, of a kind that excludes record locks, too:
 //!
 //! - Linux: a record lock of the open file description (`F_OFD_SETLK`). `flock` would not do, since Linux keeps record locks
 //!   and `flock` apart.
-//! - macOS and FreeBSD: `flock`. Their manuals of `fcntl(2)` say that both kinds are compatible: whoever asks for one meets
-//!   the other. Record locks of open file descriptions do not exist there.
+//! - macOS and FreeBSD: `flock`. Their manuals of `fcntl(2)` say that both kinds are compatible: a request for one kind
+//!   conflicts with a lock of the other. Record locks of open file descriptions do not exist there.
 
 pub use own::{is_free, try_lock, unlock};
 
@@ -38,10 +38,10 @@ mod own {
 
     /// Releases the lock of an open file.
     pub fn unlock(file: &File) {
-        // Closing the file would not be enough: a child process that another thread starts shares the open file until its
-        // exec, and would hold the lock for that long.
+        // Closing the file would not be enough: a child that another thread starts shares the open file until it
+        // executes its program, and would hold the lock until then.
         let whole = whole_file(libc::F_UNLCK);
-        // If that fails, the lock ends when the last such process closes the file.
+        // If unlocking fails, the lock ends when the last such process closes the file.
         let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole));
     }
 
@@ -80,8 +80,8 @@ mod own {
 
     /// Releases the lock of an open file.
     pub fn unlock(file: &File) {
-        // Closing the file would not be enough: a child process that another thread starts shares the open file until its
-        // exec. If this fails, the lock ends when the last such process closes the file.
+        // Closing the file would not be enough: a child that another thread starts shares the open file until it
+        // executes its program. If unlocking fails, the lock ends when the last such process closes the file.
         let _ = file.unlock();
     }
 
@@ -90,7 +90,7 @@ mod own {
     /// # Errors
     /// The file system has no locks.
     pub fn is_free(file: &File) -> io::Result<bool> {
-        // Tests for a record lock, because that takes no lock which another process could run into.
+        // Tests for a record lock, because this test takes no lock that another process could run into.
         let mut whole = whole_file(libc::F_WRLCK.into());
         fcntl(file, FcntlArg::F_GETLK(&mut whole))?;
         Ok(whole.l_type == libc::F_UNLCK)

@@ -95,7 +95,7 @@ impl Parent {
     /// Returns true if the parent has ended.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        // If so, another process has become the parent.
+        // The parent has ended if another process has become the parent.
         std::os::unix::process::parent_id() != self.0
     }
 }

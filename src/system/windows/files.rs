@@ -44,7 +44,7 @@ impl DirBuilderExt for DirBuilder {
 
 /// Unix metadata of files.
 pub trait MetadataExt {
-    /// Mode with the bits of the kind of file.
+    /// Mode, including the bits for the kind of file.
     fn mode(&self) -> u32;
     /// Zero: owners have no numbers.
     fn uid(&self) -> u32;
@@ -264,14 +264,14 @@ pub fn canonicalize(path: &Path) -> io::Result<std::path::PathBuf> {
 /// # Errors
 /// It cannot be created.
 pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
-    // Links of Windows know whether they lead to a directory.
+    // On Windows, a link has a kind: it leads to a file or to a directory.
     let (target, link) = (target.as_ref(), link.as_ref());
     let there = link.parent().unwrap_or(Path::new("")).join(target);
     match there.is_dir() {
         true => std::os::windows::fs::symlink_dir(target, link),
         false => std::os::windows::fs::symlink_file(target, link),
     }?;
-    // Wine reports success and creates nothing.
+    // Wine reports success but creates nothing.
     std::fs::symlink_metadata(link).map(drop)
 }
 
@@ -304,7 +304,8 @@ impl Identity {
     /// There is none, or it cannot be examined.
     pub fn at(path: &Path) -> io::Result<Identity> {
         let mut options = OpenOptions::new();
-        // Opened for neither reading nor writing, so that this succeeds for a file in use; directories require the flag.
+        // The file is opened for neither reading nor writing, so that this succeeds for a file in use; directories
+        // require the flag.
         Identity::of(
             &options
                 .access_mode(0)

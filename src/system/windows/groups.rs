@@ -34,7 +34,8 @@ impl Group {
     /// Returns the group of a program that was started.
     #[must_use]
     pub fn of(_prepared: Prepared, id: u32) -> Group {
-        // Programs that it starts before this are not in the job. It has had microseconds until here.
+        // Programs that the new process has started before it is assigned are not in the job, but it has had
+        // only microseconds.
         Group {
             job: job().and_then(|job| assign(&job, id).map(|()| job)).ok(),
         }
@@ -81,7 +82,7 @@ impl Group {
     /// Leaves the descendants running after the program has ended.
     pub fn leave(&mut self) {
         if let Some(job) = self.job.take() {
-            // The last handle is dropped with this function, and must not end the processes.
+            // The last handle is closed when this function returns, and that must not end the processes.
             let _ = limit(&job, 0);
         }
     }
@@ -93,7 +94,7 @@ impl Drop for Group {
     }
 }
 
-/// Makes the system end a process together with this one, in whatever way this one ends.
+/// Makes the system end a process together with this one, however this one ends.
 pub fn tie(id: u32) {
     static JOB: OnceLock<Option<OwnedHandle>> = OnceLock::new();
     if let Some(job) = JOB.get_or_init(|| job().ok()) {

@@ -53,7 +53,7 @@ pub fn unlock(file: &File) {
 /// # Errors
 /// The file system has no locks.
 pub fn is_free(file: &File) -> io::Result<bool> {
-    // The system has no question for a lock: it is taken for an instant.
+    // Windows cannot test a lock, so the lock is taken for an instant.
     let free = try_lock(file)?;
     if free {
         unlock(file);
@@ -63,7 +63,7 @@ pub fn is_free(file: &File) -> io::Result<bool> {
 
 /// Marks a temporary file as being in use, as long as it is open. Returns false if another process has marked it.
 pub fn try_mark(file: &File) -> bool {
-    // A handle of a directory has no bytes to lock, but keeps the directory (see `open_directory`).
+    // A directory has no bytes to lock, but its open handle keeps it from being removed (see `open_directory`).
     let is_directory = file.metadata().is_ok_and(|found| found.is_dir());
     is_directory || try_lock(file).unwrap_or_default()
 }

@@ -53,7 +53,7 @@ pub fn pipe(reader: PipeReader) -> io::Result<PipeStream> {
 /// The pipe cannot be read.
 pub async fn read_now(pipe: &mut PipeStream, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     use tokio::io::AsyncReadExt as _;
-    // A thread reads, and continues after this timeout. The next call receives its bytes.
+    // A thread reads, and continues after this timeout. The next call receives what it has read.
     let read = tokio::time::timeout(Duration::from_millis(50), pipe.read(buffer));
     read.await.ok().transpose()
 }

@@ -46,7 +46,7 @@ pub fn thread_time() -> std::time::Duration {
         return std::time::Duration::ZERO;
     }
     let count = |time: FILETIME| u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
-    // In intervals of 100 ns.
+    // The counts are in units of 100 ns.
     std::time::Duration::from_nanos((count(kernel) + count(user)).saturating_mul(100))
 }
 

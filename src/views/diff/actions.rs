@@ -88,7 +88,7 @@ fn one(text: &mut Text, schemas: &Schemas, revealed: bool, invocation: &ActionIn
             let pair = Pair::of_object(&known, &invocation.config, Paths::none(), Paths::All).revealed(revealed);
             render::node(text, &compare::block(&pair, &schema.block), 2, OPTIONS);
         }
-        // Without a schema, the content decides.
+        // Without a schema, the values alone determine how they are shown.
         None => {
             let pair = Pair::of_value(Some(&known), Some(&invocation.config)).revealed(revealed);
             render::node(text, &compare::dynamic(pair), 2, OPTIONS);

@@ -15,7 +15,7 @@ const LIMIT: usize = 10_000;
 /// most similar new one, without a change of the order.
 pub(super) fn lists(before: &[Value], after: &[Value]) -> Vec<Step> {
     let mut steps = Vec::with_capacity(before.len().max(after.len()));
-    // Without objects, an element of a common subsequence is on both sides; all others are on one.
+    // Elements that occur on both sides are paired; between them, all others are on one side only.
     let all = sequence::pair_up(before, after, |_| false);
     let (mut olds, mut news) = (Vec::new(), Vec::new());
     for step in all {
@@ -69,7 +69,8 @@ fn align(before: &[Value], after: &[Value], olds: &[usize], news: &[usize], step
         return;
     }
     let width = news.len() + 1;
-    // The greatest sum for the elements from each pair of positions on.
+    // For each pair of positions, the greatest sum of similarities among the elements at and after these
+    // positions.
     let mut sums = vec![0.0; (olds.len() + 1) * width];
     let mut alike = vec![0.0; olds.len() * news.len()];
     for (x, b) in olds.iter().enumerate().rev() {
@@ -91,7 +92,7 @@ fn align(before: &[Value], after: &[Value], olds: &[usize], news: &[usize], step
             true => alike[x * news.len() + y],
             false => 0.0,
         };
-        // The sums were computed by the same operations, so that they are equal to the last bit.
+        // The sums were computed by the same operations, so equal ones are identical to the last bit.
         if like >= LEAST && here.total_cmp(&(like + sums[(x + 1) * width + y + 1])).is_eq() {
             steps.push((Some(olds[x]), Some(news[y])));
             (x, y) = (x + 1, y + 1);
@@ -167,7 +168,7 @@ mod tests {
                 (Some(2), Some(3))
             ]
         );
-        // Without a similar counterpart, an element is added or removed.
+        // An element without a similar counterpart is added or removed.
         let other = [Value::object([("name", Value::string("n"))])];
         assert_eq!(lists(&before[..1], &other), [(Some(0), None), (None, Some(0))]);
     }

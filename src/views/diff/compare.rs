@@ -84,7 +84,7 @@ fn unknown<'v>(pair: &Pair<'v>, inner: &dyn Fn(Pair<'v>) -> Node<'v>) -> Node<'v
     if !pair.has_before() && pair.before.is_none() {
         return pair.node(Act::Create, Body::Unknown(None));
     }
-    // Attributes of the value that goes away have no change of their own, so they force no replacement.
+    // Attributes of a removed value have no changes of their own, so they do not force replacement.
     let before = inner(Pair {
         replace: Paths::none(),
         legacy: true,
@@ -233,7 +233,7 @@ fn map_items<'v>(pair: &Pair<'v>, compare: &dyn Fn(Pair<'v>) -> Node<'v>) -> (Ac
 
 /// Compares values of a known type.
 pub(super) fn typed<'v>(pair: Pair<'v>, ty: &'v Type) -> Node<'v> {
-    // An empty string that becomes unknown stays with the typed comparison, which can treat it as null.
+    // An empty string that becomes unknown is left to the typed comparison, which can treat it as null.
     if matches!(ty, Type::Dynamic) && !(pair.before.is_some_and(is_empty) && pair.after.is_some_and(|v| !v.is_known()))
     {
         return dynamic(pair);
@@ -291,7 +291,7 @@ fn typed_known<'v>(pair: &Pair<'v>, ty: &'v Type) -> Node<'v> {
             };
             list(pair, before, after, steps, true, &|p| typed(p, element))
         }
-        // Elements of a tuple have types of their own, so only equal positions can be compared.
+        // Elements of a tuple have different types, so only equal positions are compared.
         Type::Tuple(types) => {
             let (before, after) = pair.sequences();
             let mut act = pair.initial();
@@ -499,7 +499,8 @@ fn nested_blocks<'v>(pair: &Pair<'v>, nested: &'v NestedBlock) -> (Act, Blocks<'
             let node = whole();
             (node.act, vec![(None, node)])
         }
-        // If the number of blocks is not known, old ones have no counterpart: one unknown block stands for all new ones.
+        // If the number of blocks is unknown, the old ones have no counterparts, and one unknown block represents all
+        // new ones.
         _ if unknown_whole => {
             let act = if pair.has_before() { Act::Update } else { Act::Create };
             let node = |act| Node {

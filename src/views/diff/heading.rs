@@ -116,7 +116,7 @@ impl Heading<'_> {
             Action::CreateThenForget => {
                 self.forgotten(text);
                 text.push(" must be replaced, but the existing object will not be destroyed");
-                // With one blank before the sign, here and where objects are forgotten, as Terraform writes it.
+                // As in Terraform, the sign is after one blank, here and for forgotten objects.
                 text.push("\n # (destroy = false is set in the configuration)");
             }
             Action::Forget => self.removal(text),

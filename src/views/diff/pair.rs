@@ -209,7 +209,7 @@ impl<'v> Pair<'v> {
         Pair::new(
             side(self.before, name),
             side(self.after, name),
-            // A path that forces replacement is marked where it ends, while a relevant path makes all parts relevant.
+            // A replace path marks the part where it ends, while a relevant path makes all parts relevant.
             self.replace.child(false, matches),
             self.relevant.child(true, matches),
         )

@@ -60,7 +60,7 @@ impl<'p> Writer<'p> {
             text: Text::new(style.colour),
             plan,
             schemas,
-            // The last column stays free, as in all prose.
+            // The last column stays free, as in all text.
             width: style.width.saturating_sub(1),
             revealed: style.revealed,
             options: Options {
@@ -96,7 +96,7 @@ impl Writer<'_> {
             .map(|(name, change)| (&**name, output(change, self.revealed, self.options.short), change))
             .filter(|(_, node, change)| node.act != Act::Keep || visibility(change).is_some())
             .collect();
-        // Drift without any consequence is not shown, as in Terraform.
+        // As in Terraform, drift without consequences is not shown.
         let nothing = !self.plan.changes.iter().any(is_shown) && outputs.is_empty();
         let drift = self.drift(nothing);
         let invocations = self.plan.invocations.len();
@@ -161,7 +161,7 @@ impl Writer<'_> {
             let paths = if refresh_only {
                 Paths::All
             } else {
-                // References to all instances of a resource make none of them relevant, as in Terraform.
+                // As in Terraform, a reference to all instances of a resource makes none of them relevant.
                 let Some(paths) = relevant.get(&change.address) else {
                     continue;
                 };
@@ -216,7 +216,7 @@ impl Writer<'_> {
         let resource = &change.address.resource.resource;
         let pair = Pair::of_object(
             &change.before,
-            // A forgotten object stays as it is.
+            // A forgotten object does not change.
             if change.action == Action::Forget {
                 &change.before
             } else {
@@ -232,7 +232,7 @@ impl Writer<'_> {
             .resource(&change.provider.provider, resource.mode, &resource.ty)
         {
             Some(schema) => compare::block(&pair, &schema.block),
-            // Without a schema, the content decides.
+            // Without a schema, the values alone determine how they are shown.
             None => compare::dynamic(pair),
         }
     }
@@ -304,7 +304,7 @@ impl Writer<'_> {
 
     /// Writes a planned change.
     fn proposed(&mut self, change: &ResourceChange) {
-        // A data source is shown as a new read, without a comparison with the earlier result.
+        // A data source is shown as a new read, and not compared with the earlier result.
         let read = (change.action == Action::Read).then(|| ResourceChange {
             before: Value::null(change.before.ty().clone()),
             ..change.clone()
@@ -319,7 +319,7 @@ impl Writer<'_> {
         for (name, compared, change) in outputs {
             let name = attribute_name(name);
             if compared.act == Act::Keep {
-                // The value stays, and is not shown anywhere else.
+                // The value does not change, so only the change of its sensitivity is shown.
                 self.text.sign(Act::Update, Options::default()).push(&name);
                 self.text.blanks(longest - name.width()).push(" = (sensitive value)");
                 self.text.push(visibility(change).unwrap_or_default()).push("\n");
@@ -353,7 +353,7 @@ impl Writer<'_> {
         }
         let mode = self.plan.mode;
         if mode == Mode::RefreshOnly && drift {
-            // The drift above is the result.
+            // The result of a refresh-only plan is the drift, which has been shown above.
             return;
         }
         if drift {

@@ -41,7 +41,7 @@ pub(super) fn node(text: &mut Text, node: &Node<'_>, indent: usize, options: Opt
             text.push("(known after apply)").forces(node.replace, options);
         }
         Body::Unknown(Some(before)) => {
-            // "-> null" behind the old value would contradict the arrow that follows.
+            // "-> null" after the old value would contradict the arrow that follows.
             self::node(
                 text,
                 before,
@@ -248,7 +248,8 @@ fn set(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], nested: bool, inden
 
 fn map(text: &mut Text, node: &Node<'_>, items: &[(&str, Node<'_>)], nested: bool, indent: usize, options: Options) {
     let (here, inner) = replacement(node, nested, options);
-    // In an existing map, each removed element gets `-> null`, unless it is an object whose attributes have it.
+    // In a map that still exists, each removed element gets `-> null`, unless it is an object whose attributes
+    // get it.
     let inner = Options {
         no_null: options.no_null || nested || node.act == Act::Delete,
         ..inner
@@ -354,7 +355,7 @@ fn block(text: &mut Text, node: &Node<'_>, content: &Block<'_>, indent: usize, o
                 hidden += 1;
                 continue;
             }
-            // Without attributes, no blank line separates the blocks either.
+            // If there are no attributes, no blank line separates the blocks.
             if !apart && !content.attributes.is_empty() {
                 text.push("\n");
                 apart = true;

@@ -140,8 +140,8 @@ pub(super) fn by_position(before: usize, after: usize) -> Vec<Step> {
 const TABLE_LIMIT: usize = 1 << 22;
 
 fn longest_common_subsequence(old: &[u32], new: &[u32]) -> Vec<u32> {
-    // A common tail belongs to the result in any case. A common head is only cut where the table would be too large, since that
-    // can change which of several equally long results is found.
+    // A common tail always belongs to the result. A common head is cut only if the table would be too large, because that can
+    // select another one of several equally long results.
     let tail = old
         .iter()
         .rev()
@@ -210,7 +210,8 @@ fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
         places
     }
     let (in_old, in_new) = (once(old), once(new));
-    // Positions in `new` of the unique items of `old`, in the order of `old`. Their longest increasing subsequence is the result.
+    // These are the positions in `new` of the unique items of `old`, in the order of `old`. Their longest increasing
+    // subsequence is the result.
     let places: Vec<usize> = old
         .iter()
         .filter(|o| matches!(in_old.get(o), Some(Some(_))))
@@ -243,7 +244,7 @@ fn by_unique(old: &[u32], new: &[u32]) -> Vec<u32> {
 pub(super) fn match_sets(before: &[Value], after: &[Value]) -> Vec<Step> {
     let mut numbering = Numbering::new();
     let (old, new) = (numbering.all(before), numbering.all(after));
-    // In reverse, so that the first of equal elements is taken.
+    // The elements are visited in reverse, so that the first of equal elements is used.
     let mut places: HashMap<u32, usize> = new.iter().enumerate().rev().map(|(i, n)| (*n, i)).collect();
     let mut steps: Vec<Step> = old
         .iter()

@@ -47,7 +47,7 @@ pub(super) fn write(state: &State, schemas: &Schemas, style: Style) -> String {
     for (resource, existing, key, instance) in instances {
         let steps = &*resource.module.0;
         if module != Some(steps) {
-            // An empty line separates modules, if an enclosing module has objects above.
+            // An empty line separates modules if an outer module with objects was shown before.
             module = Some(steps);
             first = !(0..steps.len()).any(|n| with_objects.contains(&steps[..n]));
             if !first {

@@ -32,7 +32,7 @@ fn content(value: Option<&Value>) -> Content<'_> {
     let Some(string) = value.as_str() else {
         return Content::Plain(value);
     };
-    // Numbers, quoted strings and null are JSON, too, but no documents.
+    // Numbers, quoted strings and null are JSON, too, but are not shown as documents.
     if string.starts_with(['{', '['])
         && let Ok(json) = serde_json::from_str::<serde_json::Value>(string)
         && let Ok(value) = cty::json::from_simple_json(&json)
@@ -187,7 +187,7 @@ impl StringChange<'_, '_> {
         let (old, new): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
         let same = |pairs: &mut dyn Iterator<Item = (&char, &char)>| pairs.take_while(|(a, b)| a == b).count();
         let begin = same(&mut old.iter().zip(&new));
-        // The end must not overlap the beginning.
+        // The common end must not overlap the common beginning.
         let (rest_old, rest_new) = (&old[begin..], &new[begin..]);
         let end = same(&mut rest_old.iter().rev().zip(rest_new.iter().rev()));
         let part = |all: &[char]| {
@@ -258,7 +258,8 @@ impl StringChange<'_, '_> {
             node, indent, options, ..
         } = self;
         let document = compare::dynamic(Pair::of_value(before, after).alike(options.short));
-        // The whole document is then shown: an empty diff would not tell what the string is.
+        // If only blanks differ, the whole document is shown, because an empty diff would not show what the
+        // string is.
         let only_spaces = document.act == Act::Keep && node.act == Act::Update;
         let inner = Options {
             no_null: true,

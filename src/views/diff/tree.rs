@@ -54,7 +54,7 @@ pub(super) enum Body<'v> {
         nested: bool,
     },
     Block(Block<'v>),
-    /// Known after apply; the old value, if there is one.
+    /// The new value is known after apply; contains the old value, if there is one.
     Unknown(Option<Box<Node<'v>>>),
     /// Sensitive value; the content, if it may be shown.
     Sensitive(Secret, Option<Box<Node<'v>>>),

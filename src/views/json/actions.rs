@@ -82,8 +82,8 @@ fn unknown_document(config: &Value) -> Json {
 /// Returns the `action` blocks of a module, sorted by type and name.
 pub(super) fn configured(node: &ModuleNode) -> Vec<Json> {
     let blocks = node.module.actions.values().map(|action| {
-        // The module's own name for the provider. For resources, the key would be that of the caller's configuration; for
-        // actions, Terraform does not follow it.
+        // The key has the module's own name for the provider. For resources it has the name in the caller's
+        // configuration, which Terraform does not use for actions.
         let local = action.local_provider();
         let key = if node.path.is_root() {
             local.to_string()

@@ -37,7 +37,7 @@ fn module_of(address: &str) -> Option<&str> {
 }
 
 fn config_address(kind: &str, text: &str) -> Json {
-    // The name of this kind in documents, unlike in states.
+    // In documents, this kind has another name than in states.
     let kind_shown = if kind == "output" { "output_value" } else { kind };
     let mut out = Map::new();
     out.insert("kind".into(), kind_shown.into());

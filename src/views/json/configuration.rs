@@ -37,12 +37,13 @@ fn module(config: &Config, node: &ModuleNode, schemas: &Schemas, providers: &Pro
             (name.to_string(), document.into())
         })
         .collect();
-    // The document's format version has neither ephemeral resources nor the `ephemeral` argument of variables and outputs.
+    // In this format version, the document contains neither ephemeral resources nor the `ephemeral` argument of
+    // variables and outputs.
     let stored = module_of
         .resources
         .values()
         .filter(|r| !matches!(r.address.mode, Mode::Ephemeral | Mode::List));
-    // Terraform's order: managed resources before data sources.
+    // As in Terraform, managed resources come before data sources.
     let mut sorted: Vec<&Resource> = stored.collect();
     sorted.sort_by_key(|r| {
         (

@@ -66,7 +66,7 @@ fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Json> {
     let call = diagnostic.expression.as_ref().and_then(|e| e.function.as_ref());
     Some(
         Object::default()
-            // A member in any case: null without a block around the range.
+            // The member always exists: it is null if no block surrounds the range.
             .with("context", found.context.map_or(Json::Null, Json::from))
             .with("code", found.code)
             .with("start_line", found.start_line)

@@ -83,13 +83,13 @@ fn attribute_of_blocks(body: &Body, name: &Arc<str>, attribute: &AttributeSchema
         attributes: BTreeMap::from([(name.clone(), attribute.clone())]),
         ..BlockSchema::default()
     };
-    // Blocks without references are constant, and the document has the values of constants.
+    // Blocks without references are constant, and the document contains the values of constants.
     let (value, problems) = decode_body(&alone, &schema, Context::new(&Constant));
     match value.get(name) {
         Some(value) if problems.is_empty() && value.is_wholly_known() => {
             Some(Object::default().with_some("constant_value", known_part(value)).into())
         }
-        // The document has an empty object for an expression that is neither a constant nor a reference.
+        // An expression that is neither a constant nor a reference is an empty object in the document.
         _ => Some(Json::Object(Map::new())),
     }
 }
@@ -129,7 +129,7 @@ fn prefixes(reference: &Reference) -> Vec<String> {
             TraversalStep::Index { key, .. } => match (key.as_str(), key.as_number()) {
                 (Some(s), _) => text.push_str(&format!("[{}]", addrs::text::quoted(s))),
                 (_, Some(n)) => text.push_str(&format!("[{n}]")),
-                // Only the steps before the first dynamic key can be named.
+                // Only the steps before the first dynamic key can be written.
                 _ => break,
             },
             TraversalStep::Splat { .. } => break,

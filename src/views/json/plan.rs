@@ -23,7 +23,8 @@ use super::{Object, PLAN_FORMAT, instance_key};
 #[must_use]
 pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &str) -> Json {
     let view = plan.view();
-    // Values set by the user; for other variables, and for sensitive ones, the defaults of the configuration.
+    // The values that the user has set; for other variables, and for sensitive ones, the defaults of the
+    // configuration.
     let root = &config.root.module.variables;
     let variables: Map<String, Json> = root
         .values()
@@ -114,7 +115,7 @@ fn changes(changes: &[ResourceChange], of: Option<PlanView<'_>>) -> Vec<Json> {
             let mut document = change(c);
             let generated = of.and_then(|plan| plan.generated_config.get(&c.address));
             if let (Some(text), Some(details)) = (generated, document["change"].as_object_mut()) {
-                // Terraform's order of keys: before the identities.
+                // Moved behind these, because Terraform writes the identities last.
                 let identities = ["before_identity", "after_identity"].map(|key| (key, details.shift_remove(key)));
                 details.insert("generated_config".into(), text.as_str().into());
                 for (key, identity) in identities {
@@ -139,7 +140,7 @@ pub fn change(change: &ResourceChange) -> Json {
     let importing = change.importing.as_ref().map(|target| match target {
         ImportedBy::Id(id) => json!({"id": &**id}),
         ImportedBy::Identity(identity) => json!({"identity": known_part(identity)}),
-        // The ID may be a secret, so the object says only that there is an import.
+        // The ID may be a secret, so the object shows only that there is an import.
         ImportedBy::Sensitive => json!({}),
     });
     let (before_identity, after_identity) = match &change.identity {

@@ -59,7 +59,7 @@ fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
     for resource in module.resources.values() {
         add(resource.provider.clone(), None);
     }
-    // An import can generate a resource, whose provider nothing else may name.
+    // An import can generate a resource whose provider is named nowhere else.
     for import in &module.imports {
         if import.to_resource.module.is_root() && node.path.is_root() {
             let local = match &import.provider_ref {

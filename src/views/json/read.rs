@@ -162,7 +162,7 @@ fn parts(content: &Json, unknown: &Json, sensitive: &Json, ty: &Type) -> Result<
         (0..length).map(|i| item(i, ty)).collect::<Result<Vec<_>>>()
     };
     Ok(match (ty, content) {
-        // An object with only unknown attributes has no content, but is not null.
+        // An object whose attributes are all unknown has no content, but is not null.
         (_, Json::Null) if !has_true(unknown) => Value::null(ty.clone()),
         (Type::Object(o), _) => {
             let values = o.attributes().iter().map(|a| part(&a.name, &a.ty));
@@ -276,7 +276,7 @@ fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
         deposed: json["deposed"].as_str().map(Into::into),
         provider: AbsProviderConfig::root(provider),
         action: action(change),
-        // A reason of a later version is shown as no reason.
+        // A reason from a later version is shown as no reason.
         reason: REASONS
             .into_iter()
             .find(|r| r.as_json() == json["action_reason"].as_str())
@@ -284,7 +284,7 @@ fn change(json: &Json, schemas: &Schemas) -> Result<ResourceChange> {
         before: side("before", &Json::Null)?,
         after: side("after", &change["after_unknown"])?,
         replace_paths: paths.map(path).collect::<Result<_>>()?,
-        // Only applying needs these, and a plan from a document is only shown.
+        // Only apply needs these, and a plan from a document is only shown.
         private: Vec::new(),
         config_known: true,
         importing: change["importing"]["id"]

@@ -106,7 +106,7 @@ fn block(schema: &BlockSchema) -> Json {
             let mut object = Object::default()
                 .with("nesting_mode", nesting(nested.nesting))
                 .with("block", block(&nested.block));
-            // Zero means that there is no limit, which the document leaves out, as in Terraform.
+            // Zero means no limit, which is left out of the document, as in Terraform.
             if nested.min_items > 0 {
                 object = object.with("min_items", nested.min_items);
             }

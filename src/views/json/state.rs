@@ -65,8 +65,7 @@ pub fn state_document(state: &State, schemas: Option<&Schemas>, tool_version: &s
             };
             let depends_on: Vec<String> = object.dependencies.iter().map(ToString::to_string).collect();
             let version = match resource.resource.mode {
-                // Version 0 for data sources, as in Terraform. States that were written by earlier releases may have that of the
-                // schema.
+                // As in Terraform, data sources have version 0. States of earlier releases may have the schema's version.
                 addrs::Mode::Data => 0,
                 _ => object.schema_version,
             };

@@ -38,7 +38,7 @@ pub fn plan(plan: PlanView<'_>, schemas: &Schemas) -> Json {
 /// Returns the state after a run.
 #[must_use]
 pub fn state(state: &::state::State, schemas: &Schemas) -> Json {
-    // The document has no tool version, in contrast to `show -json`.
+    // Unlike that of `show -json`, the document has no version of the tool.
     let mut shown = of_state::state_document(state, Some(schemas), "");
     let mut part = |name: &str| {
         shown

@@ -87,7 +87,7 @@ pub fn output(value: &Value, sensitive: bool, value_first: bool) -> Json {
         cty::json::type_to_json(value.ty()),
         known_part(value).unwrap_or(Json::Null),
     );
-    // The documents differ in the order of these two members.
+    // The order of these two members differs between the documents.
     if value_first {
         object.with("value", content).with("type", ty).into()
     } else {

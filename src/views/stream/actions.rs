@@ -35,7 +35,7 @@ impl Stream {
     pub(super) fn action_event(&self, event: &Event) {
         match event {
             Event::ActionStart { address, trigger } => {
-                // Terraform writes the trigger in another form here than in the events below.
+                // Terraform's format of the trigger differs here from that of the events below.
                 let message = match trigger.lifecycle() {
                     Some(t) => format!("{}.trigger[{}]: Action started: {address}", t.resource, t.block),
                     None => format!("Action started: {address}"),

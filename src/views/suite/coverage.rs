@@ -78,7 +78,7 @@ pub fn lcov(items: &[Item]) -> String {
         }
         let mut lines: BTreeMap<u32, u64> = BTreeMap::new();
         for item in others {
-            // A line with several items is as covered as the least covered of them.
+            // The coverage of a line is that of its least covered item.
             let hits = lines.entry(item.range.start.line).or_insert(item.hits);
             *hits = (*hits).min(item.hits);
         }

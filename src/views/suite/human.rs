@@ -187,7 +187,7 @@ impl Human {
 
 impl View for Human {
     fn event(&self, event: &Event<'_>) {
-        // Held to the end, so that the lines of parallel runs are not mixed.
+        // The output is locked until the end, so that the lines of parallel runs are not mixed.
         let mut live = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (ui, style) = (&self.ui, self.ui.style());
         match event {

@@ -74,7 +74,7 @@ impl<'v> Report<'v> {
         };
         for problem in &done.diagnostics {
             let shown = text(problem, &self.sources);
-            // In a run with status "error" every error is the result, in any other run only failed assertions are.
+            // If the run's status is "error", every error is a result; otherwise only failed assertions are.
             if case.status == Status::Error && problem.is_error() {
                 case.errors.push_str(&shown);
             } else if is_assertion(problem) {
@@ -173,7 +173,7 @@ fn write_case(out: &mut String, file: &str, case: &Case, failed: Option<&Case>, 
         }
         Status::Fail => {
             inner.push_str("      <failure");
-            // A run that only lacks an expected failure has no failed assertion, and no message.
+            // If the run only lacks an expected failure, there is no failed assertion and no message.
             if case.failed > 0 {
                 let including = if case.failed == 1 { ": " } else { ", including: " };
                 let message = format!(
@@ -209,7 +209,7 @@ impl View for Report<'_> {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::FileBegins(file) => {
-                // Runs that never start must be in the report, too, as skipped.
+                // Runs that never started are reported, too, as skipped.
                 let runs = file.file.runs.iter().map(|run| Case {
                     name: run.name.to_string(),
                     ..Case::default()

@@ -250,7 +250,7 @@ impl View for Machine {
                     let planned: Vec<Json> = planned.iter().map(|a| a.to_string().into()).collect();
                     body.insert("planned".into(), planned.into());
                 }
-                // The message is absent if nothing is left, as in Terraform.
+                // If nothing is left, there is no message, as in Terraform.
                 if !body.is_empty() {
                     let message = format!(
                         "The tests in {} were interrupted; objects may have been left.",

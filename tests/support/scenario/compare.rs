@@ -34,7 +34,7 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// Returns true if the difference is only in dependencies that an earlier step recorded. Terraform leaves some of these with
+    /// Returns true if the difference is only in dependencies that an earlier step recorded. Terraform keeps some of these for
     /// objects of modules that have been updated since.
     pub fn leaves_old_dependencies(&self) -> bool {
         let list = |value: &Option<Value>| match value {
@@ -92,7 +92,7 @@ fn normal(value: Value) -> Value {
             let parts = map.into_iter().map(|(name, part)| {
                 let part = normal(part);
                 match part {
-                    // A resource without instances means the same as none.
+                    // A resource without instances equals a missing one.
                     Value::Array(mut list) if name == "resources" => {
                         list.retain(|r| r["instances"].as_array().is_none_or(|i| !i.is_empty()));
                         (name, Value::Array(list))
@@ -142,7 +142,8 @@ fn differ(step: usize, at: &mut Vec<String>, ours: Option<Value>, theirs: Option
                 at.pop();
             }
         }
-        // Problems that name the object, or also the place, where Terraform's do not are an improvement, not a difference.
+        // If a problem names the object or the place, and Terraform's does not, that is an improvement and no
+        // difference.
         (Some(Value::String(a)), Some(Value::String(b)))
             if at.iter().any(|p| p == "problems")
                 && !b.contains(" | with ")

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-/// Placeholders given so far.
+/// Placeholders that have been assigned.
 #[derive(Default)]
 pub struct Masks {
     names: BTreeMap<String, String>,
@@ -57,7 +57,7 @@ impl Masks {
         }
         found.sort();
         for (place, value) in found {
-            // A short value would also be replaced where it is part of other text.
+            // A short value could also be replaced inside of other text.
             if value.len() < 6 || self.names.contains_key(&value) {
                 continue;
             }
@@ -74,7 +74,8 @@ impl Masks {
     /// Replaces the collected values in text.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
-        // The longest first: the standard base64 form of an identity may be the URL form with padding.
+        // The longest name comes first, because the standard base64 form of an identity may be the URL form
+        // with padding.
         let mut names: Vec<_> = self
             .names
             .iter()
@@ -95,7 +96,8 @@ impl Masks {
             Value::String(text) => Value::String(self.text(text)),
             Value::Array(list) => list.iter().map(|v| self.document(v)).collect(),
             Value::Object(map) => {
-                // Since Terraform 1.12 an object without an identity has a version for it; recordings may be older.
+                // Since Terraform 1.12 an object without an identity has a version for it, which older recordings
+                // lack.
                 let nothing =
                     |k: &str, v: &Value| k == "identity_schema_version" && *v == 0 && !map.contains_key("identity");
                 let told = map.iter().filter(|(k, v)| !nothing(k, v));

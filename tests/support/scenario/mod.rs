@@ -135,7 +135,7 @@ impl Collection {
         let ours = json!(player.play(scenario));
         let mut found = Vec::new();
         compare::steps(&ours, &recorded["steps"], &mut found);
-        // The recording may be of a release candidate.
+        // The recording may be from a release candidate.
         found.retain(|f| f.name() != "terraform_version");
         let none = Vec::new();
         let expected = self.expected.get(&scenario.id()).unwrap_or(&none);
@@ -155,7 +155,7 @@ impl Collection {
             };
             return Err(format!("differs from Terraform:\n{}{more}", shown.join("\n")).into());
         }
-        // A list of exceptions that may be too long would hide a difference that comes back.
+        // Unneeded exceptions are reported, because they would hide a difference that comes back.
         if !unneeded.is_empty() {
             return Err(format!("no longer differs, take it from expected.txt: {}", unneeded.join(", ")).into());
         }

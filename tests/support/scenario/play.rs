@@ -57,7 +57,7 @@ impl Player {
                 }
                 Step::Run(words) => {
                     if self.init && needs_init && std::mem::take(&mut changed) {
-                        // Errors of the configuration are reported by the command itself, too.
+                        // The command itself reports errors of the configuration, too.
                         self.run(&["init", "-no-color", "-input=false"]);
                     }
                     out.push(self.command(words));
@@ -79,7 +79,7 @@ impl Player {
                     planning.push("-destroy");
                 }
                 planning.extend(args);
-                // A failed plan does not remove the file of an earlier one.
+                // The file is removed, because a failed plan leaves the file of an earlier one.
                 let file = self.workspace.dir().join("the.plan");
                 let _ = std::fs::remove_file(&file);
                 let ran = self.run(&planning);
@@ -144,7 +144,7 @@ impl Player {
     fn note(&self, out: &mut Map<String, Value>, ran: &Ran) {
         out.insert("status".into(), json!(ran.status));
         let problems = [problems(&ran.stderr), problems(&ran.stdout)].concat();
-        // Each program names itself.
+        // Each program uses its own name in its messages.
         let named = |p: &String| self.masks.text(p).replace("Monoform", "Terraform");
         let mut problems: Vec<String> = problems.iter().map(named).collect();
         problems.sort();
@@ -200,7 +200,7 @@ fn told(text: &str) -> Vec<String> {
     for line in lines {
         in_problem = (in_problem && !line.starts_with("Apply complete!") && !line.starts_with("Destroy complete!"))
             || begins_problem(line);
-        // The instruction for applying a saved plan names the program.
+        // The advice to apply a saved plan contains the program's name.
         if in_problem || line.ends_with("apply \"the.plan\"") {
             continue;
         }
@@ -222,7 +222,7 @@ fn told(text: &str) -> Vec<String> {
 
 /// Returns a hash by which a recording and its scenario are matched.
 pub fn fingerprint(text: &str) -> String {
-    // FNV, which needs no dependency: the input is not hostile.
+    // FNV needs no dependency, and is good enough because the input is not hostile.
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
     });

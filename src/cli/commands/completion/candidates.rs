@@ -169,7 +169,8 @@ fn flags(command: &Command, declared: &clap::Command, last: &str, live: &dyn Liv
     }
     let named = |flag: &clap::Arg| {
         let long = flag.get_long()?;
-        // Without an equals sign: the value may be a word of its own, and shells append a blank to what they complete.
+        // The flag is completed without an equals sign, because the value may be a word of its own, and shells append
+        // a blank to what they complete.
         let about = flag.get_help().map(ToString::to_string).unwrap_or_default();
         Some(Candidate::new(format!("{dashes}{long}"), about))
     };
@@ -238,7 +239,7 @@ fn grouped(found: Vec<Candidate>, typed: &str) -> Vec<Candidate> {
         let mut cut: Vec<Candidate> = found.iter().map(|c| cut_behind(c, from)).collect();
         cut.dedup();
         match &cut[..] {
-            // A prefix of all candidates is no choice.
+            // A prefix of all candidates is not a choice yet.
             [only] if only.text.len() > from => from = only.text.len(),
             _ => return cut,
         }
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn many_addresses_are_shown_step_by_step() {
         assert_eq!(completed("monoform state show "), ["module.", "t."]);
-        // A prefix of all candidates is no choice: the first step at which they differ is shown.
+        // If all candidates share a prefix, they are shown up to the first step at which they differ.
         assert_eq!(completed("monoform state show m"), ["module.big[0].", "module.big[1]."]);
         assert_eq!(completed("monoform state show module.big[1].t.n[29").len(), 6);
     }

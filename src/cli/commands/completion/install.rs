@@ -54,7 +54,8 @@ pub fn install(surroundings: &Surroundings) -> Result<Outcome, Failure> {
             return None;
         }
         let mut text = text.to_owned();
-        // Appended to a last line without a line break, the setting would become a part of that line.
+        // If the setting were appended to a last line without a line break, it would become a part of that
+        // line.
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -116,7 +117,7 @@ fn change(surroundings: &Surroundings, change: impl Fn(&str, Shell) -> Option<St
             all.unchanged.push(path);
             continue;
         };
-        // The file for fish is only ours, in contrast to the others.
+        // The file for fish belongs to this program only, unlike those of the other shells.
         if new.is_empty() && shell == Shell::Fish {
             std::fs::remove_file(&path).map_err(unwritable)?;
         } else {

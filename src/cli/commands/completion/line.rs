@@ -60,7 +60,7 @@ impl Line {
         if !line.words.is_empty() {
             line.words.remove(0);
         } else {
-            // There is only the program's name so far.
+            // The line has only the program's name so far.
             line.last.clear();
             line.part = 0;
         }

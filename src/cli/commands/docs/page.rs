@@ -270,7 +270,7 @@ fn example(out: &mut String, block: &BlockSchema) {
     }
     for (name, nested) in block.blocks.iter().filter(|(_, nested)| nested.min_items > 0) {
         let label = if nested.nesting == Nesting::Map { " \"key\"" } else { "" };
-        // Two are enough to show that there are several.
+        // Two blocks are enough to show that several are needed.
         for _ in 0..nested.min_items.min(2) {
             let _ = writeln!(out, "{name}{label} {{");
             example(out, &nested.block);

@@ -119,7 +119,7 @@ fn directories(session: &Session, found: &mut Findings) {
             },
         );
         if let Ok(facts) = fs::metadata(dir)
-            // Tested by its mode: doctor changes nothing, so it does not try to write.
+            // The permission is tested by its mode: doctor changes nothing, so it does not try to write.
             && facts.mode() & 0o222 == 0
         {
             found.problem(

@@ -10,7 +10,7 @@ use crate::session::Session;
 
 /// Contacts the hosts of the configuration's providers and of mirrors, and the default registry.
 pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut Findings) {
-    // The host of the language's own providers does not exist.
+    // The host `terraform.io` of the built-in provider offers no services.
     hosts.remove("terraform.io");
     hosts.insert(addrs::provider::default_host().to_owned());
     let runtime = match session.runtime() {
@@ -45,7 +45,7 @@ pub(super) fn check(session: &Session, mut hosts: BTreeSet<String>, found: &mut 
                 resolve(&client, &runtime, host, found);
             }
             Source::OciMirror(template) => {
-                // A host that depends on the provider is not known here.
+                // The host may depend on the provider, and is not known here.
                 let text = template.to_string();
                 let host = text.split('/').next().filter(|host| !host.contains('$'));
                 if let Some(host) = host {
@@ -64,7 +64,7 @@ fn resolve(client: &net::Client, runtime: &tokio::runtime::Runtime, name: &str, 
     };
     let way = client.way(&url);
     way_to(name, &way, found);
-    // The lookup needs a port, which plays no part in the result.
+    // The lookup needs a port, but does not use it.
     let with_port = if name.contains(':') {
         name.to_owned()
     } else {
@@ -88,7 +88,7 @@ fn resolve(client: &net::Client, runtime: &tokio::runtime::Runtime, name: &str, 
     }
 }
 
-/// Reports the proxy for a host, or why there is none.
+/// Reports the proxy for a host, or the reason why it has none.
 fn way_to(name: &str, way: &Way<'_>, found: &mut Findings) {
     const SUBJECT: &str = "proxy";
     match way {

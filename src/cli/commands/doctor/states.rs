@@ -205,7 +205,7 @@ fn leftovers(session: &Session, found: &mut Findings) {
                 format!("{name} is the report of a crash."),
                 "Report it to those who maintain the program, and delete it.",
             );
-        // A journal in use has a name with a dot in front.
+        // Only unused journals are counted: the name of a journal in use begins with a dot.
         } else if name.ends_with(".journal") && !name.starts_with('.') {
             found.problem(
                 "leftovers",

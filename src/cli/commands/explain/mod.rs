@@ -92,7 +92,7 @@ struct Object {
 /// Resource that depends on the explained one, or that it depends on.
 struct Neighbour {
     address: String,
-    /// True if there is no other resource between them.
+    /// True if no other resource is between them.
     direct: bool,
 }
 
@@ -261,7 +261,7 @@ fn objects(subject: &Subject, target: &Target) -> Vec<Object> {
         object.deposed = instance.deposed.keys().map(|key| key.0.to_string()).collect();
     }
     let changes = subject.plan.iter().flat_map(|plan| &plan.changes);
-    // A deposed object has the address of the current one, whose change must not be replaced.
+    // A deposed object has the address of the current one, whose change it must not replace here.
     for change in changes.filter(|change| change.deposed.is_none() && target.selects(&change.address)) {
         let object = found
             .entry(change.address.clone())

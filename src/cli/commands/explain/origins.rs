@@ -183,7 +183,8 @@ impl<'t> Tracer<'t> {
         for traversal in traversals_except(expr, iterators) {
             let Ok(found) = reference(traversal) else { continue };
             let name = found.subject.to_string();
-            // Each reference once per argument: configurations can have cycles, and shared origins would multiply.
+            // Each reference is shown once per argument: configurations can have cycles, and shared origins would
+            // multiply.
             if self.seen.len() >= MOST || !self.seen.insert((node.path.to_string(), name.clone())) {
                 continue;
             }

@@ -96,7 +96,7 @@ fn done(session: &Session, provider: &Provider, outcome: &Outcome) {
             }
             (_, false) => note(session, format!("- Using previously-installed {name} v{version}")),
             (_, true) => {
-                // Wrappers of Terraform search the output for both lines.
+                // Wrappers of Terraform search the output for both of these lines.
                 note(session, format!("- Installing {name} v{version}..."));
                 let from = found.executable.display();
                 note(session, format!("- Installed {name} v{version} (from {from})"));
@@ -128,7 +128,7 @@ pub(super) fn suggest(session: &Session, needed: &BTreeMap<Provider, Constraints
         .filter_map(|(provider, _)| Some((provider, chosen(provider)?)))
         .map(|(provider, version)| {
             let text = version.to_string();
-            // The version with its last part open, as Terraform's documentation recommends.
+            // Leaves the last part of the version open, as Terraform's documentation recommends.
             let constraint = match text.rsplit_once('.') {
                 Some((minor, _)) if !version.is_prerelease() => format!("~> {minor}"),
                 _ => text,

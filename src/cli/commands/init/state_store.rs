@@ -45,7 +45,8 @@ pub(super) fn install(
     let needed = BTreeMap::from([(provider.clone(), constraints)]);
     let origins = origins(config, &State::new());
     let options = InstallOptions {
-        // Another version may store states in another way, so a new one is selected only with -reconfigure, which begins anew.
+        // Another version may store states in another way, so a new one is selected only with -reconfigure, which
+        // ignores the earlier record.
         upgrade: arguments.upgrade && arguments.reconfigure,
         read_only_lock,
         origins: Some(&origins),

@@ -28,7 +28,7 @@ pub(super) fn write(session: &Session, pack: &Pack, path: &Path, replace: bool) 
     let shown = path.display();
     let style = session.ui.style();
     match fs::metadata(path) {
-        // A device or a pipe has no content to lose.
+        // Nothing is lost by writing to a device or a pipe.
         Ok(meta) if meta.is_file() => match is_content(path, meta.len(), &text) {
             Ok(true) => {
                 let line = format!("The CLI configuration in {shown} is there already.");

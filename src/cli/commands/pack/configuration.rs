@@ -225,12 +225,12 @@ fn left_out(path: &Path, is_dir: bool) -> Leave {
         return Leave::Because("a file of credentials");
     }
     let Ok(head) = head(path) else {
-        // Packing reports why it cannot be read.
+        // The error is reported when the file is packed.
         return Leave::No;
     };
     let text = String::from_utf8_lossy(&head);
     let has = |part: &str| text.contains(part);
-    // By content, since copies of states have any name.
+    // State files are recognized by their content, since copies have any name.
     if has("\"lineage\"") && has("\"serial\"") && has("\"terraform_version\"") {
         return Leave::Because("a state");
     }

@@ -69,7 +69,7 @@ pub(super) fn calling(texts: &[String], staging: &Path) -> Result<PathBuf, Failu
         };
         calls.insert(format!("named_{}", at + 1), call);
     }
-    // Installed like the modules of any configuration, so that one code path serves both.
+    // The named modules are installed like the modules of any configuration, so that one code path serves both.
     let dir = staging.join("named");
     let text = json!({"module": calls}).to_string();
     let written = std::fs::create_dir(&dir).and_then(|()| std::fs::write(dir.join("main.tf.json"), text));
@@ -127,7 +127,7 @@ pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gath
 
 fn data_dir(staging: &Path) -> Result<PathBuf, Failure> {
     let made = tempfile::Builder::new().prefix("modules-").tempdir_in(staging);
-    // The directory of the modules is inside this one, and is removed with it.
+    // This temporary directory contains the one of the modules, so removing it removes both.
     made.map(tempfile::TempDir::keep).map_err(|error| {
         let reason = files::io_reason(&error);
         Failure::new(SUMMARY, format!("{} cannot be written: {reason}.", staging.display()))

@@ -32,7 +32,7 @@ pub(in crate::commands) fn bytes(count: u64) -> String {
 
 pub(super) fn list(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, Failure> {
     let conditions = session.pack_conditions();
-    // A pack can be inspected whoever signed it: nothing in it is used.
+    // A pack can be inspected, whoever has signed it, because nothing in it is used.
     let pack = match Pack::open(path, &conditions.clone().to_inspect()) {
         Ok(pack) => pack,
         Err(error) => return Err(failed("Cannot read the pack", &error)),

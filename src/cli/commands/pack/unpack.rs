@@ -103,7 +103,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn unpack(session: &Session, pack: &Pack, dir: &Path) -> Result<(), PackError> {
-    // Before the first file: a small pack can name more than the disk holds.
+    // The limits are checked before the first file is written: a small pack can name more than the disk holds.
     pack.check_all_limits()?;
     for provider in &pack.index().providers {
         let package = dir

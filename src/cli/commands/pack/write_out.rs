@@ -99,7 +99,8 @@ impl<'p> Plan<'p> {
                 continue;
             };
             let path = dir.join(&file.path);
-            // Not followed: a link in the place of a file differs, even if its target has the right content.
+            // Links are not followed: a link in place of a file is a difference, even if its target has the
+            // right content.
             let there = fs::symlink_metadata(&path);
             if there.as_ref().is_ok_and(fs::Metadata::is_file) && blob.is_content_of(&path)? {
                 continue;

@@ -89,7 +89,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         .wanted
         .into_iter()
         .partition(|(provider, _)| catalog.is_in_plugin_directory(provider, &platforms));
-    // Other programs install from the mirror, too. So it gets all providers with packages, even those that are built in here.
+    // Other programs install from the mirror, too, so it contains all providers that have packages, even those that are
+    // built in here.
     let (no_packages, built_in): (BTreeMap<_, _>, BTreeMap<_, _>) = asked
         .built_in
         .into_iter()
@@ -125,7 +126,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         if !unreachable.is_empty() {
             return Err(unreachable.into_values().collect());
         }
-        // On their own, since the lock file need not have them, and failures get another explanation.
+        // The built-in providers are selected separately, since the lock file need not contain them, and
+        // failures need another explanation.
         let nothing = LockFile::default();
         let mirrored = request(&built_in, &platforms[..])
             .mirror(dir, &nothing, &mut emit)
@@ -192,8 +194,8 @@ impl Installed<'_> {
     }
 }
 
-/// Returns a warning about the built-in providers that the mirror does not have. It is no error, since the mirror is complete for
-/// this program, which must be able to make it without a network.
+/// Returns a warning about the built-in providers that the mirror does not have. This is no error: for this program the mirror is
+/// complete, and it must be possible to make it without a network.
 fn not_mirrored(left_out: &BTreeMap<Provider, Diagnostic>, program: Program) -> Option<Diagnostic> {
     // The reasons of the built-in providers are the same; only the requirement origins below the first line differ.
     let reason = left_out.values().next()?.detail.lines().next()?.to_owned();

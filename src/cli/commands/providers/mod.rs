@@ -98,7 +98,7 @@ fn needs_of(config: &Config, problems: &mut Diagnostics) -> Needs {
     for (provider, requirements) in config.provider_requirements() {
         for requirement in requirements {
             let of_module = needs.entry(requirement.module).or_default();
-            // The entry is needed even without a constraint: the provider is listed all the same.
+            // The entry exists even without a constraint, because the provider is listed in any case.
             let all = of_module.entry(provider.clone()).or_insert_with(Constraints::any);
             let Some(constraint) = requirement.constraint else {
                 continue;

@@ -1,4 +1,4 @@
-//! `providers schema`.
+//! The command `providers schema`, which prints schemas of providers as JSON.
 
 use std::sync::Arc;
 

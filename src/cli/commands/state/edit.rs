@@ -68,7 +68,7 @@ pub fn nearest(state: &State, wanted: &str) -> String {
         .instances()
         .map(|(resource, _, key, _)| resource.instance(key.clone()).to_string())
         .collect();
-    // The user gave the address of a resource, but needs one of its instances.
+    // The user wrote the address of a resource, but the command needs one of its instances.
     let begun = format!("{wanted}[");
     if let Some(instance) = instances.iter().find(|address| address.starts_with(&begun)) {
         return did_you_mean_address(instance);

@@ -1,4 +1,4 @@
-//! `state identities`.
+//! The command `state identities`, which prints the identities of objects in the state as JSON.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `state list`.
+//! The command `state list`, which lists the resource instances in the state.
 
 use addrs::{AbsResourceInstance, Target};
 use serde_json::{Value as Json, json};
@@ -114,7 +114,8 @@ pub(super) fn select(
         .instances()
         .map(|(resource, _, key, _)| resource.instance(key.clone()))
         .collect();
-    // Terraform's order: outer modules before inner ones, and in each module data sources before managed resources.
+    // This is Terraform's order: outer modules before inner ones, and in each module data sources before managed
+    // resources.
     let order = |a: &AbsResourceInstance| (a.module.0.len(), a.module.clone());
     let read_first = |a: &AbsResourceInstance| a.resource.resource.mode != addrs::Mode::Data;
     all.sort_by_cached_key(|a| (order(a), read_first(a), a.resource.clone()));

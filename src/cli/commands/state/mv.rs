@@ -82,7 +82,7 @@ impl std::fmt::Display for StateAddress {
 }
 
 fn exactly(target: Target) -> StateAddress {
-    // Unlike in -target, an address without keys is that of the instance without a key.
+    // Unlike in -target, an address without keys means the instance without a key.
     let unkeyed = |module: addrs::Module| {
         let steps = module.0.iter();
         steps.fold(ModuleInstance::root(), |m, name| {
@@ -158,7 +158,7 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
     let dry = arguments.dry_run;
     let (mut opened, state) = edit::open(session, &arguments.edit, "state-mv")?;
     let mut other = match arguments.state_out.as_deref() {
-        // The same file could not be locked twice.
+        // Locking the same file twice would fail.
         Some(path) if Some(path) != arguments.edit.state.as_deref() => {
             let files = StateFlags {
                 state: Some(path.to_owned()),
@@ -186,7 +186,8 @@ fn run_move(session: &Session, arguments: &Arguments, from: &str, to: &str) -> R
         outcome = outcome.and_line(format!("{verb} {:?} to {:?}", from.to_string(), to.to_string()));
     }
     if !dry {
-        // The destination first: a failure in between leaves the objects in both states, never in none.
+        // The destination is written first: a failure in between leaves the objects in both states, never in
+        // none.
         if let (Some(other), Some(state)) = (&mut other, &states.to)
             && let Err(failure) = other.write(state)
         {
@@ -240,7 +241,8 @@ fn move_objects(
                 return Err(nothing(source, &states.from));
             };
             if kept.instances.contains_key(&InstanceKey::None) {
-                // A resource without keys means its only instance, which may get a key.
+                // The address of a resource without keys means its only instance, which can be moved to one
+                // with a key.
                 let from = from.instance(InstanceKey::None);
                 return move_instance(states, &from, destination).map(|pair| vec![pair]);
             }

@@ -1,4 +1,4 @@
-//! `state pull`.
+//! The command `state pull`, which prints the state.
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -34,7 +34,7 @@ fn run(session: &Session) -> Result<Outcome, Failure> {
     };
     crate::core_version().clone_into(&mut state.terraform_version);
     match state::document::encode(&state) {
-        // One line break more than the file has, as in Terraform's output.
+        // As in Terraform, the output has one line break more than the file.
         Ok(text) => Ok(Outcome::exact(String::from_utf8_lossy(&text) + "\n")),
         Err(e) => Err(Failure::new(e.summary(), e.to_string())),
     }

@@ -61,7 +61,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome, Failure> {
-    // Read before the state is locked: standard input may take long.
+    // The new state is read before the state is locked: standard input may take long.
     let new = source(session, path)?;
     let mut opened = state_session::open_for_push(session, arguments.lock, &new)?;
     let existing = opened.state.take();
@@ -102,7 +102,8 @@ fn source(session: &Session, path: &str) -> Result<State, Failure> {
             format!("The state file cannot be read: {}.", ::files::io_reason(&e)),
         )
     })?;
-    // A copy that was kept because the state could not be written is encrypted as the state is; any other is plain.
+    // A rescue file, which is written when a state cannot be stored, is encrypted like the state. Any other file is
+    // plain text.
     let codec = match state::codec::is_sealed(&text) {
         true => session.state_codec()?,
         false => state::Codec::PLAIN,
@@ -122,7 +123,7 @@ fn source(session: &Session, path: &str) -> Result<State, Failure> {
 
 /// Returns the reason why a state must not replace another one, if there is one.
 fn refusal(new: &State, existing: &State) -> Option<String> {
-    // Terraform's own words, since scripts tell these refusals apart.
+    // Scripts distinguish these refusals by Terraform's wording.
     if new.lineage != existing.lineage {
         Some(format!(
             "cannot import state with lineage \"{}\" over unrelated state with lineage \"{}\"",

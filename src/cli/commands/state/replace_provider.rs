@@ -60,7 +60,7 @@ fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Re
         })
     };
     let (from, to) = (provider(from, "from")?, provider(to, "to")?);
-    // Locked before the question, so that the state cannot change until the answer.
+    // The state is locked before the question, so that the state cannot change until the answer.
     let (mut opened, mut state) = edit::open(session, &arguments.edit, "state-replace-provider")?;
     let ui = &session.ui;
     let style = ui.style();

@@ -1,4 +1,4 @@
-//! `state show`.
+//! The command `state show`, which shows an object in the state.
 
 use serde_json::{Value as Json, json};
 use state::State;

@@ -35,7 +35,7 @@ fn journals(session: &Session) -> PathBuf {
 /// Builds the common first part of the file names of a state.
 fn stem(file: &str, key: &str) -> String {
     let name = |text: &str| -> String {
-        // Run keys and paths may have characters that are separators, or mean something to a shell.
+        // Run keys and paths may contain separators, or characters with a meaning for a shell.
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         text.chars().map(|c| if fits(c) { c } else { '_' }).collect()
     };
@@ -171,14 +171,15 @@ pub(super) fn tidy(session: &Session) {
 
 /// Reports leftover objects of killed tests, and keeps them in state files.
 pub(super) fn recover(session: &Session) {
-    // Without a usable configuration of the encryption, the tests report it.
+    // If the settings of the encryption are not valid, the tests report it.
     let Ok(codec) = session.state_codec() else {
         return;
     };
     let found = match left::left_in(&journals(session), &codec) {
         Ok(found) => found,
         Err(e) => {
-            // Only a warning: the tests of this run do not depend on leftovers of an earlier one.
+            // This is only a warning, because the tests of this run do not depend on leftovers of an earlier
+            // one.
             tracing::warn!("the journals of earlier tests cannot be read: {e}");
             return;
         }

@@ -175,7 +175,8 @@ fn once(session: &Session, arguments: &Arguments, only: Option<&BTreeSet<String>
         Ok(dir) => dir,
         Err(problem) => return Ran::failed(problem.into()),
     };
-    // First of all, so that objects of a killed run are reported even if loading fails.
+    // Leftovers are recovered before anything else, so that objects of a killed run are reported even if
+    // loading fails.
     leftovers::recover(session);
     let (mut loaded, mut problems) = load(session, arguments, dir);
     if problems.has_errors() {

@@ -24,7 +24,8 @@ const TRIED: usize = 500;
 /// Limit of the edits that are tried one by one, because not all of them are right.
 const SINGLE: usize = 200;
 
-/// Limit of the edits that lead to one another: the type of a block, the type of its resource, its arguments.
+/// Limit of edits that only become possible by earlier ones: an edit of a block's type reveals an error in its
+/// resource type, and that one reveals errors in its arguments.
 const DEPTH: usize = 2;
 
 /// File source that reads the disk, with replaced texts for some files.
@@ -156,7 +157,8 @@ fn parseable(file: &str, original: &str) -> Option<(String, Vec<Change>)> {
             .iter()
             .filter_map(|problem| problem.subject.as_ref())
             .all(|subject| !change.has_made(subject.start.byte as usize));
-        // The edit may reveal errors that error recovery has skipped. Only at the end, no error may be left.
+        // The edit may reveal errors that error recovery had skipped, so errors are allowed until the last
+        // step.
         if outside {
             text = next;
             problems = after;
@@ -284,7 +286,8 @@ impl Fixer<'_> {
             if changes.is_empty() {
                 return Ok(now);
             }
-            // All at once first: usually they are all right, and every attempt validates the configuration.
+            // All edits are tried at once first: usually all of them are right, and every attempt validates the
+            // configuration.
             if let Some(all) = self.tried(&now, &changes)?
                 && all.errors() + changes.len() <= now.errors()
             {
@@ -332,7 +335,7 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, F
     if !original.problems.has_errors() {
         return Ok(shown(session, arguments, &original));
     }
-    // Syntax first: other mistakes can only be found in files that can be parsed.
+    // Syntax errors are mended first, because other mistakes are found only in files that can be parsed.
     let mended = fixer.mend_syntax(&original);
     let begun = Attempt {
         checked: Arc::new(fixer.check(&mended)?),

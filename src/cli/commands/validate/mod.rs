@@ -1,4 +1,4 @@
-//! `validate`.
+//! The command `validate`, which checks a configuration.
 
 mod fix;
 
@@ -117,8 +117,8 @@ fn enter(session: &Session, dir: &str) -> Result<Session, Failure> {
             format!("The directory {dir} cannot be used: {}.", io_reason(&e)),
         )
     })?;
-    // Terraform has the lock file and the plugins of the calling directory, for modules of an initialized configuration. A
-    // directory that was initialized itself has its own, as it has its own modules.
+    // For modules of an initialized configuration, Terraform uses the lock file and plugins of the calling directory. A
+    // directory that was initialized itself has its own.
     let data_dir = Path::new(session.env.data_dir());
     let is_initialized = data_dir.is_relative() && here.join(data_dir).is_dir();
     Ok(session.in_directory(if is_initialized {
@@ -225,7 +225,7 @@ fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile
     let tested = modules_of(session, &root, tests, Purpose::Checks);
     project.sources.extend(tested.sources);
     let mut problems = tested.problems;
-    // Runs share modules, so the addresses in memory tell which ones are checked already.
+    // Runs share modules, so the checked ones are recognized by their addresses in memory.
     let mut seen = BTreeSet::from([Arc::as_ptr(&root) as usize]);
     for suite in &tested.files {
         problems.extend(check_overrides_of_file(&suite.file, &suite.modules));
@@ -234,7 +234,7 @@ fn check_tests(session: &Session, project: &mut Project, tests: Vec<Arc<TestFile
             problems.extend(check_providers(&suite.file, run));
             problems.extend(check_overrides_of_run(run, module));
             if seen.insert(Arc::as_ptr(module) as usize) {
-                // The texts are among the project's sources already.
+                // The project's sources already contain these texts.
                 let module = Project {
                     config: Config::clone(module),
                     sources: SourceMap::default(),

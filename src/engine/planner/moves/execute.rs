@@ -149,7 +149,7 @@ impl Execution<'_, '_> {
     /// Returns the module instances with resources: this one and those below.
     fn below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();
-        // The map is sorted by depth first, so each depth is one range that is read to its end.
+        // The map is sorted by depth and then by module, so the instances of one depth are one range.
         for depth in module.0.len()..=self.places.depth {
             let missing = depth - module.0.len();
             let first = ModuleInstance(
@@ -204,7 +204,7 @@ impl Execution<'_, '_> {
                 continue;
             }
             let new = to.absolute(&statement.to.destination(&module, statement.from.steps.len()));
-            // As in Terraform, the object at the new address stays, and the plan warns of the move that had no effect.
+            // As in Terraform, the object at the new address stays, and the plan warns that the move had no effect.
             if self.state.resources.contains_key(&new) {
                 self.moves.blocked.insert(old.to_string(), new.to_string());
                 continue;
@@ -263,8 +263,8 @@ impl Execution<'_, '_> {
             let Some(instance) = resource.instances.remove(&key) else {
                 continue;
             };
-            // The object keeps its provider at its new address, by which later statements see that it must be
-            // converted, too.
+            // The object keeps its provider at the new address, so that later statements see that it must still
+            // be converted.
             let (provider, instance) = converted.unwrap_or_else(|| (resource.provider.clone(), instance));
             // The state keeps no resource without instances.
             if resource.instances.is_empty() {
@@ -371,7 +371,7 @@ impl Conversion {
             let what = format!("the object of {from}");
             converted.current = Some(self.object(object, from, to, &what).await?);
         }
-        // Deposed objects would be read and destroyed as objects of the new type.
+        // The deposed objects would otherwise be read and destroyed as objects of the new type.
         for (key, object) in &instance.deposed {
             let what = format!("the deposed object {key} of {from}");
             let object = self.object(object, from, to, &what).await?;
@@ -420,7 +420,7 @@ impl Conversion {
         if problems.has_errors() {
             return Err(problems.into_iter().map(|d| d.at(&self.range)).collect());
         }
-        // The paths belong to the schema of the old type.
+        // The paths refer to the schema of the old type.
         let like = Object {
             sensitive_paths: Vec::new(),
             ..object.clone()

@@ -29,7 +29,7 @@ pub(super) fn statements(config: &Config, state: &State, explicit: &[Statement])
             // A key of `for_each` cannot be guessed.
             (None, Some(_)) => continue,
         };
-        // The set is a quick look first: most resources are in no statement.
+        // The set is searched first, because it is fast and most resources are in no statement.
         let mentioned = || {
             spoken_of.contains(&(resource.module.module(), resource.resource.clone()))
                 && explicit

@@ -140,7 +140,7 @@ fn depends(waits: &Statement, first: &Statement) -> bool {
     if !(inside(a_from, b_to) || inside(a_to, b_to) || inside(b_from, a_from) || inside(b_to, a_from)) {
         return false;
     }
-    // A move that only changes keys of a module has the same path before and after: moves inside of it match both, and
-    // must come after.
+    // A move that only changes keys of a module has the same path before and after. Moves inside the module match
+    // both, and must come after it.
     waits.to.declared >= first.to.declared || !waits.only_changes_key()
 }

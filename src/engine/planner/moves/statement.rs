@@ -94,7 +94,7 @@ impl fmt::Display for Subject {
 
 impl Endpoint {
     fn new(declared: &Module, subject: &MoveSubject, kind: MoveKind) -> Endpoint {
-        // No keys: a statement holds in every instance of the declaring module.
+        // The steps have no keys: a statement applies in every instance of the declaring module.
         let mut steps: Vec<Step> = declared
             .0
             .iter()
@@ -116,7 +116,7 @@ impl Endpoint {
             name: step.name.clone(),
             key: Some(step.key.clone()),
         }));
-        // The call stands for all of its instances.
+        // The call represents all of its instances.
         if kind == MoveKind::Call
             && let Some(last) = steps.last_mut()
         {
@@ -255,7 +255,7 @@ impl Statement {
         to: AbsResourceInstance,
         range: Range,
     ) -> Statement {
-        // An absolute address, as if the root module declared the move.
+        // The address is absolute, as if the root module declared the move.
         let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), MoveKind::ResourceInstance);
         Statement::new(config, MoveKind::ResourceInstance, side(from), side(to), range)
     }

@@ -125,7 +125,7 @@ pub(in crate::planner) fn validate<'v>(
     for statement in statements {
         let instances = validation.declared.instances(&statement.from.declaring());
         let mut modules: Vec<ModuleInstance> = instances.iter().cloned().collect();
-        // Sorted, as a set has no order and messages must be the same each time.
+        // The modules are sorted, because a set has no order and messages must be the same each time.
         modules.sort();
         for module in modules {
             validation.check(Move {
@@ -135,7 +135,7 @@ pub(in crate::planner) fn validate<'v>(
             });
         }
     }
-    // Clashes are judged by the sources of all moves, which are complete only now.
+    // Clashes depend on the sources of all moves, which are complete only now.
     validation.check_clashes();
     let mut out = validation.out;
     if !out.has_errors()
@@ -249,7 +249,7 @@ impl<'v> Validation<'v> {
         if stored {
             return true;
         }
-        // Statements may form a cycle, which is an error of its own.
+        // Statements may form a cycle, which is reported as an error of its own.
         if !seen.insert(subject.clone()) {
             return false;
         }
@@ -264,7 +264,8 @@ fn cyclic(statements: &[Statement], cycle: Vec<usize>) -> Diagnostic {
         .map(|i| &statements[i])
         .map(|s| format!("\n  - {}: {} → {}", at(&s.range), s.from, s.to))
         .collect();
-    // Sorted, since the search may enter the cycle at any of its statements, and the message must not depend on that.
+    // The lines are sorted, since the search may enter the cycle at any of its statements, and the message must not
+    // depend on that.
     lines.sort();
     Diagnostic::error(
         "Cyclic dependency in move statements",

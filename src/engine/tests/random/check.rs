@@ -185,8 +185,8 @@ pub fn order(
     let destroying = plan.mode == Mode::Destroy;
     let planned: BTreeSet<String> = plan.changes.iter().map(|c| c.address.config().to_string()).collect();
     let mut creates_first = model.creates_first(|address| !plan.is_partial() || planned.contains(address));
-    // Blocks without instances count, too, and a reference to all instances of a module depends on all resources in it. The
-    // plan has the order of each replacement.
+    // In partial plans and modules with instances, the order of a replacement is taken from the plan: a reference to all
+    // instances of a module depends on all of its resources, even on those without instances.
     let told = |c: &&ResourceChange| plan.is_partial() || c.address.module.to_string().contains('[');
     for change in plan.changes.iter().filter(told) {
         let config = change.address.config().to_string();
@@ -206,7 +206,7 @@ pub fn order(
                 for (deletion, prior) in deletions.get(dependency.as_str()).into_iter().flatten() {
                     // Replacements are ordered by the configuration, other destructions also by the recorded dependencies.
                     let replaced = created.contains_key(&prior.address);
-                    // A reversed dependency: the destroyed object depended on the changed one.
+                    // The dependency was reversed: the destroyed object depended on the changed one.
                     if loose(config, dependency) || prior.dependencies.contains(*config) {
                         continue;
                     }

@@ -32,7 +32,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
             case.options.mode = Mode::Destroy;
             trace.record("destroying");
         }
-        // Several failing runs in a row.
+        // Several runs fail in a row.
         for _ in 0..1 + r.below(2) {
             failing_run(&mut case, &mut r, &mut orphans, trace)?;
         }
@@ -123,7 +123,7 @@ fn failing_run(
         trace.record(&format!("  {} {} {}-{}", call.verb, call.name, call.start, call.end));
     }
     trace.record(&format!("  {}", texts(problems.iter()).replace('\n', "\n  ")));
-    // Effects whose responses were lost.
+    // The responses to these effects were lost.
     let lost = std::mem::take(&mut case.remote.lock().lost_effects);
     let mut untold = [orphans.clone(), BTreeSet::new(), BTreeSet::new()];
     for (verb, id) in lost {

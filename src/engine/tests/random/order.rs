@@ -28,7 +28,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
             partly(&mut case, &model, &mut r, trace)?;
             case.options.mode = Mode::Normal;
         }
-        // The moves and removals of the last step are done.
+        // The moves and removals of the last step have been carried out.
         model.moved.clear();
         model.removed.clear();
         for _ in 0..1 + r.below(3) {
@@ -121,7 +121,8 @@ fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> 
         trace.record(&format!("only {target}"));
         case.target(&[&target]);
     }
-    // Moved objects must be among the targets; otherwise planning is an error, as it should be. This includes implied moves.
+    // A moved object must be among the targets; otherwise planning fails, as it should. This is also true of implied
+    // moves.
     let problems = texts(case.try_plan().1.iter());
     if problems.contains("Moved resource instances excluded by targeting") {
         trace.record("refused");

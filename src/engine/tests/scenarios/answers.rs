@@ -252,7 +252,7 @@ fn legacy_type_system_is_no_excuse_for_write_only_values() {
     case.remote.lock().legacy = true;
     case.remote.mutate("plan a", leak);
     assert_eq!(case.plan_errors(), planned_write_only());
-    // An update of an object that exists.
+    // The same rules for an update of an existing object.
     case.remote.heal();
     case.apply();
     case.remote.mutate("plan a", leak);
@@ -274,7 +274,7 @@ fn write_only_values_of_a_final_plan_are_errors() {
     for legacy in [false, true] {
         let mut case = Case::new(&text);
         case.remote.lock().legacy = legacy;
-        // Only the final plan, for which the values of `a` are known.
+        // Only the final plan, which has the values of `a`, is wrong.
         case.remote
             .mutate("plan b", |v| match v.get("value").is_some_and(Value::is_known) {
                 true => with(&v, "password", Value::string("hunter2")),
@@ -347,7 +347,7 @@ fn invalid_read_responses() {
 fn invalid_upgrade_responses() {
     let mut case = Case::new(ONE);
     case.apply();
-    // Providers are asked to upgrade objects of the current version, too.
+    // Providers are sent objects of the current version for upgrade, too.
     let upgraded = |case: &Case, mutate: fn(Value) -> Value| {
         let id = case.attribute("fake_thing.a", "id").as_str().unwrap().to_owned();
         case.remote.mutate(&format!("upgrade {id}"), mutate);
@@ -474,7 +474,7 @@ fn invalid_import_responses() {
             && secret.contains("\"fake_thing.a.password\" while importing"),
         "{secret}"
     );
-    // The remote has no object with that ID.
+    // An identifier that no remote object has.
     assert!(refused(&|_| ()).contains("Cannot import non-existent remote object"));
 }
 

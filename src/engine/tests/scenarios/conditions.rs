@@ -53,7 +53,8 @@ fn known_failed_condition_is_a_planning_error() {
         case.plan_errors()
             .contains("Resource postcondition failed [fake_thing.a]: post")
     );
-    // A condition that is unknown in the plan is evaluated during apply; the object of a failed one is stored.
+    // A condition that is unknown in the plan is evaluated during apply. If it fails, the object is stored
+    // nevertheless.
     case.main(&text("local.one == 1", "self.id == \"x\""));
     let errors = case.apply_errors();
     assert!(errors.contains("Resource postcondition failed"), "{errors}");
@@ -163,10 +164,10 @@ fn postconditions_are_evaluated_after_update_without_changes() {
     let mut case = Case::new(&text("1"));
     case.apply();
     case.main(&text("2"));
-    // Empties the record of changes.
+    // This call empties the recorder's list of changes.
     case.remote.changes();
     let errors = case.apply_errors();
-    // `b` is planned as an update, as the new note of `a` is unknown, and then has nothing to change.
+    // `b` is planned as an update because the new note of `a` is unknown, and turns out to be unchanged.
     assert_eq!(case.remote.changes(), ["update a"]);
     assert!(errors.contains("new note"), "{errors}");
 }
@@ -296,7 +297,7 @@ fn failed_data_source_of_check_is_a_warning() {
     let (plan, problems) = case.try_plan();
     let plan = plan.unwrap();
     assert!(!problems.has_errors() && problems.iter().any(|d| d.summary == "Cannot look up"));
-    // Apply reads it again: the object may exist then.
+    // The data source is read again by apply, because the object may exist then.
     assert_eq!(
         crate::support::change(&plan, "data.fake_lookup.l").reason,
         engine::plan::Reason::ReadBecauseCheckNested
@@ -336,7 +337,7 @@ fn validations_of_module_variables_are_evaluated_before_dependents() {
     let mut case = Case::with_files(&[("main.tf", main), ("m/main.tf", child)]);
     let errors = case.apply_errors();
     assert!(errors.contains("not this one"), "{errors}");
-    // `inner` was not created, as its variable failed before.
+    // `inner` was not created, because its variable had failed before.
     assert_eq!(case.remote.names(), ["a"]);
 }
 
@@ -358,7 +359,7 @@ fn failed_conditions_are_warnings_in_refresh_only_plan() {
     case.apply();
     case.remote.drift("a", "value", Value::string("v"));
     case.options.mode = engine::plan::Mode::RefreshOnly;
-    // The plan must be possible, so that the state can record the object as it is.
+    // Planning must succeed, so that the state can record the object as it is.
     let (plan, problems) = case.try_plan();
     assert!(problems.iter().any(|d| d.detail == "has a value"), "{problems:?}");
     assert_eq!(

@@ -318,7 +318,7 @@ fn equal_data_sources_are_read_once_if_the_answer_repeats() {
     reads_of(&case, "q");
     case.assert_settled();
     assert_eq!(reads_of(&case, "q"), 1);
-    // Another answer than the stored one reaches all.
+    // Another answer than the stored one is shared by all readers.
     case.remote
         .mutate("data q", |v| with(&v, "result", Value::string("another")));
     let plan = case.plan();

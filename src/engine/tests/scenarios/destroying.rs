@@ -96,7 +96,7 @@ fn refresh_pass_ignores_conditions_imports_and_prevent_destroy() {
 
 #[test]
 fn failed_refresh_pass_does_not_prevent_destruction() {
-    // The first apply failed early, so that the count of the second resource is unknown.
+    // The first apply failed early, so the count of the second resource stays unknown.
     let mut case = Case::new(
         r#"
         resource "fake_thing" "other" { name = "other" }
@@ -160,7 +160,7 @@ fn provider_dependencies_are_destroyed_after_its_objects() {
             "{log:?}"
         );
     }
-    // The seed is to be replaced: the provider that destroys is configured with the old object.
+    // The seed is to be replaced, and the provider is configured with the old seed when it destroys.
     let mut case = Case::new(text);
     case.apply();
     case.main(&text.replace("{ name = \"seed\" }", "{\n name = \"seed\"\n forced = \"now\"\n }"));
@@ -211,7 +211,7 @@ fn reversed_dependency_without_apply_can_be_destroyed() {
     case.options.mode = Mode::RefreshOnly;
     case.apply();
     case.remote.changes();
-    // In the state of a refresh, each resource depends on the other.
+    // In the refreshed state, each resource depends on the other.
     case.options.mode = Mode::Normal;
     case.destroy();
     assert!(case.state.is_empty());

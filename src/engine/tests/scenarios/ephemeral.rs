@@ -30,10 +30,10 @@ fn ephemeral_resource_is_closed_after_last_use() {
     let log = case.remote.take_log();
     assert_before(&log, "open t", "create a");
     assert_before(&log, "create a", "close t");
-    // The other resource depends on the object only, not on the ticket.
+    // `fake_thing.b` depends only on the object, not on the ticket, so the ticket is closed before.
     assert_before(&log, "close t", "create b");
     assert_eq!(log.iter().filter(|l| **l == "> open t").count(), 1, "{log:?}");
-    // Each walk opens its own ticket. The state has none, but has the dependency of the object.
+    // Each walk opens its own ticket. The state does not contain the ticket, but the object's dependency on it.
     assert_eq!(case.attribute("other_thing.a", "token"), "secret-t-2");
     assert_eq!(case.addresses(), ["fake_thing.b", "other_thing.a"]);
     let dependencies = case.object("fake_thing.b").unwrap().dependencies.clone();
@@ -113,7 +113,7 @@ fn ephemeral_resource_can_depend_on_another() {
     assert_before(&log, "open inner", "open x of inner");
     assert_before(&log, "close x of inner", "close inner");
     assert_before(&log, "close y of inner", "close inner");
-    // Three instances, each once in the plan and once in the apply.
+    // Three instances are opened, each once by the plan and once by apply.
     assert_eq!(log.iter().filter(|l| l.starts_with("> open")).count(), 6, "{log:?}");
     assert_eq!(log.iter().filter(|l| l.starts_with("> close")).count(), 6, "{log:?}");
 }
@@ -128,7 +128,7 @@ fn ephemeral_resource_is_closed_after_errors() {
     case.remote.fail("create a");
     case.apply_errors();
     let log = case.remote.changes();
-    // Once in the plan and once in the apply.
+    // The ticket is opened once by the plan and once by apply.
     assert_eq!(log.iter().filter(|l| *l == "open t").count(), 2, "{log:?}");
     assert_eq!(log.iter().filter(|l| *l == "close t").count(), 2, "{log:?}");
 }
@@ -181,7 +181,7 @@ fn renewal_happens_in_time_and_close_gets_renewed_private_data() {
     let plan = case.plan();
     case.remote.take_log();
     case.remote.lock().renew = true;
-    // A slow creation, during which the renewal falls due.
+    // The creation is slow, so that a renewal falls due during it.
     case.remote.lock().turns.insert("create a".into(), 200);
     assert!(!case.try_apply(&plan).has_errors());
     let log = case.remote.take_log();
@@ -190,7 +190,7 @@ fn renewal_happens_in_time_and_close_gets_renewed_private_data() {
     case.destroy();
     case.remote.heal();
     case.remote.fail("renew t");
-    // A slow plan, so that the renewal fails while it runs.
+    // The plan is slow, so that the renewal fails while it runs.
     case.remote.lock().turns.insert("plan a".into(), 200);
     let text = case.plan_errors();
     assert!(text.contains("Cannot renew"), "{text}");
@@ -236,7 +236,7 @@ fn conditions_of_ephemeral_resources_are_evaluated() {
         text.contains("Resource postcondition failed [ephemeral.fake_ticket.t]: Not after."),
         "{text}"
     );
-    // It was opened before the postcondition failed, so it must be closed.
+    // The resource was opened before its postcondition failed, so it must be closed.
     assert_eq!(case.remote.changes(), ["open t", "close t"]);
 }
 
@@ -385,7 +385,7 @@ fn write_only_attributes_reach_the_provider_only() {
     assert!(!case.try_apply(&plan).has_errors());
     assert_eq!(case.attribute("fake_thing.a", "note"), "note-1 with sesame");
     assert!(case.attribute("fake_thing.a", "password").is_null());
-    // A changed value alone is no change: there is no prior value to compare with.
+    // A changed value alone plans no change, because there is no prior value to compare with.
     case.variable("p", Value::string("other"));
     assert!(actions(&case.plan()).is_empty());
 }

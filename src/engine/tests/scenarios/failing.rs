@@ -40,7 +40,7 @@ fn creation_with_object_and_error_is_tainted() {
     case.remote.lock().half.insert("create a".into());
     case.apply_errors();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
-    // The object exists, perhaps in part: the next plan replaces it.
+    // The object exists, perhaps incomplete, so the next plan replaces it.
     assert!(case.is_tainted("fake_thing.a"));
     case.remote.heal();
     assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a", "+ fake_thing.b"]);
@@ -84,7 +84,7 @@ fn failed_destruction_keeps_object_and_its_dependencies() {
     case.options.mode = engine::plan::Mode::Destroy;
     let errors = case.apply_errors();
     assert!(errors.contains("Could not delete b"), "{errors}");
-    // The dependency stays, as the object that needs it exists.
+    // The dependency stays, because the object that needs it still exists.
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
     case.remote.heal();
     case.apply();
@@ -100,7 +100,7 @@ fn crashed_provider_keeps_stored_objects() {
     case.remote.lock().unreachable.insert("update a".into());
     let errors = case.apply_errors();
     assert!(errors.contains("The plugin died during update a"), "{errors}");
-    // What the provider has done is not known; the next refresh finds out.
+    // The effect of the failed request is unknown; the next refresh finds out.
     assert!(case.state.same_content(&before));
     case.remote.heal();
     case.options.mode = engine::plan::Mode::Destroy;
@@ -216,7 +216,7 @@ fn object_returned_from_destruction_is_an_error() {
     case.options.mode = engine::plan::Mode::Destroy;
     let errors = case.apply_errors();
     assert!(errors.contains("invalid result object after apply"), "{errors}");
-    // The provider says that the object still exists.
+    // The provider reports that the object still exists.
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
 }
 
@@ -233,7 +233,8 @@ fn inconsistent_final_plan_is_an_error() {
         "#,
     );
     let plan = case.plan();
-    // After the plan was made: only the plan call of apply, when a.id is known, contradicts it.
+    // The answer is set after the plan was made: only the plan request of apply, when a.id is known,
+    // contradicts it.
     case.remote.mutate("plan b", |v| {
         with(
             &v,

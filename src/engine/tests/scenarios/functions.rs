@@ -101,7 +101,7 @@ fn function_errors_have_positions() {
     ] {
         assert!(text.contains(expected), "{expected}\nin\n{text}");
     }
-    // One for each output but that with `try`.
+    // There is one error for each output except the one with `try`.
     assert_eq!(text.matches("Error: ").count(), 7, "{text}");
     let at = problems
         .iter()

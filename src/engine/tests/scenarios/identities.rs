@@ -25,7 +25,7 @@ fn identity_of_new_object_is_stored_and_handed_back() {
     assert_eq!(stored(&case).unwrap().schema_version, 3);
     assert_eq!(stored_text(&case).unwrap(), r#"{"id":"id-a-1","region":"here"}"#);
     case.assert_settled();
-    // A planned update of an unknown part keeps the identity that the plan call brought.
+    // A planned update of an unknown part keeps the identity that the plan request returned.
     case.main("resource \"fake_thing\" \"a\" {\n name = \"a\"\n value = \"v\"\n}");
     let plan = case.plan();
     let identities = change(&plan, "fake_thing.a").identity.as_deref().unwrap();
@@ -175,7 +175,7 @@ fn import_by_identity_records_the_whole_identity() {
     case.identities(0);
     with_object(&case, "existing", "a");
     let plan = case.plan();
-    // The configuration has the ID only; the provider completes the region.
+    // The configuration has only the ID; the provider adds the region.
     assert_eq!(
         change(&plan, "fake_thing.a").importing,
         Some(ImportedBy::Identity(identity("existing")))
@@ -243,7 +243,8 @@ fn plan_call_of_apply_brings_the_private_data_of_the_plan() {
     case.remote.lock().notes = true;
     case.apply();
     let brought = case.remote.lock().planned_private.clone();
-    // Plan calls of planning bring none; of the two objects, apply plans only the one with an unknown value.
+    // The plan requests of planning return no private data. Apply plans only one of the two objects again: the
+    // one with an unknown value.
     assert_eq!(
         brought.iter().filter(|p| &***p == b"planned ").count(),
         1,

@@ -24,7 +24,7 @@ fn parallelism_limits_calls_for_2000_blocks() {
     let mut case = Case::new(&blocks("resource \"fake_thing\"", "name"));
     case.remote.lock().quiet = true;
     case.apply();
-    // Validation calls no service, so it has a limit of its own.
+    // Validation sends no requests to a service, so it has a limit of its own.
     assert!(most(&case) <= 64);
     case.remote.lock().validated = 0;
     let plan = case.plan();
@@ -47,7 +47,7 @@ fn parallelism_limits_planning_calls_for_2000_blocks() {
         let case = Case::new(&blocks(kind, argument));
         case.remote.lock().quiet = true;
         let remote = case.remote.clone();
-        // The first call that is not a validation.
+        // This is the first call that is not a validation.
         case.remote.hook("configure ?", move || {
             remote.lock().most_in_flight = 0;
         });
@@ -73,7 +73,7 @@ fn state_only_objects_have_one_limit_for_all_blocks() {
 fn state_only_objects_without_provisioners_have_a_limit_of_their_own_in_apply() {
     let provisioned = "resource \"fake_thing\" \"n\" {\n count = 300\n name = \"n${count.index}\"\n provisioner \"note\" {\n  text = \"made\"\n }\n}";
     let plain = "resource \"fake_thing\" \"n\" {\n count = 300\n name = \"n${count.index}\"\n}";
-    // Beside 64 with the limit of their own, those that began before requests were known to be short.
+    // Besides the 64 operations of this limit, those count that began before requests were known to be short.
     for (text, parallelism, limit) in [(plain, 10, 74), (plain, 3, 3), (provisioned, 10, 10)] {
         let mut case = Case::new(text);
         case.parallelism = parallelism;

@@ -69,7 +69,7 @@ fn plan_with_valid_targets_reports_all_errors_without_calls() {
 fn instances_are_not_validated_before_planning() {
     let case = Case::new(r#"resource "fake_thing" "a" { count = 50 }"#);
     case.plan();
-    // One validation of the block, and one of each instance with its planning.
+    // The block is validated once, and each instance again when it is planned.
     assert_eq!(case.remote.lock().validated, 51);
 }
 

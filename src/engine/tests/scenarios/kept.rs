@@ -80,7 +80,7 @@ fn state_remembers_it_in_destroy_plan_without_block() {
 
 #[test]
 fn state_learns_it_without_another_change_of_object() {
-    // Also where no other change is planned, and where objects are not refreshed.
+    // The argument is stored even if no other change is planned, and if objects are not refreshed.
     for refresh in [true, false] {
         let mut case = Case::new(&kept(1, "1").replace("destroy = false", ""));
         case.apply();

@@ -37,7 +37,7 @@ fn limit_of_a_provider_holds_in_place_of_the_common_one() {
     limited(&mut case, Limit::Fixed(25));
     let most = most_of_apply(&mut case);
     assert!((11..=25).contains(&most), "{most}");
-    // Objects of other providers share the common limit.
+    // Objects of providers without a limit of their own share the common one.
     let mut case = things(40);
     case.lanes = Some(Arc::new(Lanes::new(
         None,

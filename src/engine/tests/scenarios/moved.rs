@@ -60,7 +60,7 @@ fn moved_objects_are_updated_and_replaced() {
     assert_eq!(plan.drift.len(), 1);
     assert_eq!(plan.drift[0].previous_address, Some(instance("fake_thing.a")));
     case.options.mode = Mode::RefreshOnly;
-    // The stored value again, so that only the move is left.
+    // The stored value is restored, so that only the move is left.
     case.remote.drift("one", "value", Value::null(cty::Type::String));
     let plan = case.plan();
     assert_eq!((plan.drift.len(), plan.drift[0].action), (1, Action::NoOp));
@@ -148,7 +148,7 @@ fn chains_and_modules_and_keys() {
     assert_eq!(
         moves(&plan),
         [
-            // Sorted by the new addresses.
+            // The moves are sorted by the new addresses.
             r#"fake_thing.list[1] -> fake_thing.map["one"]"#,
             r#"fake_thing.list[0] -> fake_thing.map["zero"]"#,
             r#"module.a.fake_thing.old -> module.b["k"].fake_thing.new"#,
@@ -309,7 +309,7 @@ fn move_to_the_new_name_of_a_module_that_renames_is_no_contradiction() {
     case.apply().files(&files(CALL));
     assert_eq!(moves(&case.plan()), ["fake_thing.a -> module.m.fake_thing.new"]);
     case.apply().assert_settled();
-    // Two moves to one address are an error where the state has both sources, even if one of them gets there in two
+    // Two moves to one address are an error if the state has both source objects, even if one of them moves in two
     // steps.
     let mut case =
         Case::new("resource \"fake_thing\" \"a\" { name = \"a\" }\nresource \"fake_thing\" \"b\" { name = \"b\" }");
@@ -325,7 +325,7 @@ fn targets_must_cover_moves() {
     case.apply();
     case.main("resource \"fake_thing\" \"b\" { name = \"a\" }\nmoved {\n from = fake_thing.a\n to = fake_thing.b\n}");
     case.target(&["fake_thing.b"]);
-    // A plan of the target alone would create a second object beside the one that should move.
+    // A plan of the target alone would create a second object beside the one that should be moved.
     let errors = case.plan_errors();
     assert!(
         errors.contains("Moved resource instances excluded by targeting"),

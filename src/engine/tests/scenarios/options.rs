@@ -53,7 +53,7 @@ fn exclude_leaves_out_dependents() {
     assert!(plan.is_partial());
     case.apply();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
-    // One instance is excluded: the others are planned, but no dependents of the resource.
+    // One instance is excluded: the others are planned, but dependents of the resource are not.
     case.exclude(&["fake_thing.b[0]"]);
     assert_eq!(actions(&case.plan()), ["+ fake_thing.b[1]"]);
     case.exclude(&["fake_thing.a"]);
@@ -163,7 +163,7 @@ fn target_does_not_destroy_what_something_outside_needs() {
             "fake_thing.r2[\"B\"]"
         ]
     );
-    // Once no instance outside needs it, the object is destroyed with the target.
+    // When no instance outside of the targets needs the object any more, it is destroyed with the target.
     case.target(&["fake_thing.r2"]);
     assert_eq!(
         actions(&case.plan()),
@@ -247,7 +247,7 @@ const IMPORT: &str = r#"
 
 /// A remote with an object that is not managed.
 pub fn with_object(case: &Case, id: &str, name: &str) {
-    // Another case creates the object, so that no state of this one has it.
+    // Another test case creates the object, so that it is in no state of this one.
     let mut other = Case::new(&format!(
         "resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"
     ));
@@ -493,7 +493,7 @@ fn configuration_is_generated_for_imported_objects() {
     let whole = format!("import {{\n to = fake_thing.a\n id = \"existing\"\n}}\n{text}");
     case.options.generate_config = false;
     case.main(&whole).apply().assert_settled();
-    // No block is generated where that is not possible.
+    // No block can be generated for an instance with a key.
     case.options.generate_config = true;
     case.main("import {\n to = fake_thing.b[0]\n id = \"existing\"\n}");
     assert!(case.plan_errors().contains("-generate-config-out"));

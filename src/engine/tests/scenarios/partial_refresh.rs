@@ -169,7 +169,7 @@ fn source_of_a_changed_value_is_read_and_its_drift_counts() {
     let (plan, _) = changed(&mut case);
     assert_eq!(actions(&plan), ["+ fake_thing.a[\"y\"]", "~ fake_thing.user[\"x\"]"]);
     case.apply().assert_settled();
-    // A key that is the instance's own.
+    // The instance's own key decides the value.
     case.main(&text("y").replace("}y\"", "}${each.key == \"x\" ? \"new\" : \"x\"}\""));
     let (plan, reads) = changed(&mut case);
     assert_eq!(actions(&plan), ["~ fake_thing.pair[\"x\"]"]);
@@ -222,7 +222,7 @@ fn destroyed_replaced_tainted_and_deposed_objects_are_read() {
         ["- fake_thing.gone", "-/+ fake_thing.r", "-/+ fake_thing.t"]
     );
     assert_eq!(reads, ["read gone", "read r", "read t"]);
-    // A deposed object is going to be destroyed.
+    // A deposed object will be destroyed, so it is always read.
     let text = "resource \"fake_thing\" \"d\" {\n name = \"d\"\n forced = \"1\"\n lifecycle {\n create_before_destroy = true\n }\n}\n";
     let mut case = Case::new(text);
     case.apply();
@@ -302,7 +302,7 @@ fn only_what_was_not_read_since_a_time_is_read() {
         since: format!("2026-01-01T{since}:00Z"),
         age: "1h".into(),
     };
-    // Nothing is known yet.
+    // No reads are recorded yet, so everything is read.
     let (plan, reads) = plan_of(&mut case, part("10:00"), &last);
     assert_eq!(reads.len(), 8);
     last.record_reads(&plan.reads, &plan.prior_state, "2026-01-01T11:00:00Z");
@@ -317,7 +317,7 @@ fn only_what_was_not_read_since_a_time_is_read() {
     );
     let (_, reads) = plan_of(&mut case, part("11:30"), &last);
     assert_eq!(reads.len(), 8);
-    // Drift that is not applied is found again.
+    // Drift that was not applied is found again.
     case.remote.drift("zone", "value", Value::string("drifted"));
     let (plan, _) = plan_of(&mut case, part("11:30"), &last);
     assert_eq!(plan.drift.len(), 1);
@@ -332,7 +332,7 @@ fn only_what_was_not_read_since_a_time_is_read() {
     );
     let (_, reads) = plan_of(&mut case, part("11:30"), &last);
     assert!(reads.is_empty(), "{reads:?}");
-    // Other arguments have never been read.
+    // A data source with other arguments has never been read.
     case.main(&network("one").replace("\"other\" }", "\"another\" }"));
     let (_, reads) = plan_of(&mut case, part("11:30"), &last);
     assert_eq!(reads, ["data another"]);

@@ -68,7 +68,7 @@ fn failed_create_provisioner_taints_object_and_next_plan_replaces_it() {
     assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceBecauseTainted);
     case.remote.changes();
     case.apply();
-    // Destroy-time provisioners do not run for tainted objects.
+    // A tainted object is destroyed without its destroy-time provisioners.
     assert_eq!(
         case.remote.changes(),
         [
@@ -164,7 +164,7 @@ fn replacement_runs_both_kinds() {
         case.remote.changes(),
         ["provision bye", "delete a", "create a", "provision hello"]
     );
-    // Destroy-time provisioners do not run for deposed objects.
+    // A deposed object is destroyed without its destroy-time provisioners.
     case.main(&text("3", true)).apply();
     assert_eq!(case.remote.changes(), ["create a", "provision hello", "delete a"]);
 }

@@ -185,7 +185,7 @@ fn drifted_orphan_is_shown_as_stored_and_destroyed_as_refreshed() {
     let plan = case.plan();
     assert_eq!(actions(&plan), ["- fake_thing.a"]);
     let value = |v: &Value| v.get("value").and_then(Value::as_str).map(str::to_owned);
-    // As in Terraform, the drift is reported beside this change.
+    // As in Terraform, the drift is reported in addition to this change.
     assert_eq!(value(&plan.changes[0].before), None);
     assert_eq!(value(&plan.drift[0].after).as_deref(), Some("drifted"));
     case.try_apply(&plan);

@@ -69,7 +69,7 @@ fn change_of_repetition_argument_replaces_objects() {
         Reason::DeleteBecauseWrongRepetition
     );
     case.apply();
-    // A key of for_each implies no move to the single instance, unlike index 0.
+    // An instance with a key of for_each is not moved to the single instance, unlike one with index 0.
     case.main("resource \"fake_thing\" \"n\" { name = \"single\" }");
     assert_eq!(actions(&case.plan()), ["+ fake_thing.n", r#"- fake_thing.n["k"]"#]);
     case.apply();
@@ -189,7 +189,7 @@ fn count_instances_are_ordered_numerically() {
     let mut case = Case::new(&counted(12));
     case.apply();
     let addresses = case.addresses();
-    // As texts, n[10] would come before n[2].
+    // If keys were sorted as text, n[10] would come before n[2].
     assert_eq!(addresses[2], "fake_thing.n[2]");
     assert_eq!(addresses[11], "fake_thing.n[11]");
 }
@@ -218,7 +218,7 @@ fn block_without_instances_names_ephemeral_values_only_of_modules() {
     let module = "variable \"v\" {\n ephemeral = true\n default = \"y\"\n}\noutput \"o\" {\n value = var.v\n ephemeral = true\n}";
     let case = |count: &str, value: &str| Case::with_files(&[("main.tf", &text(count, value)), ("m/m.tf", module)]);
     for none in ["count = 0", "count = var.n", "for_each = {}", "for_each = toset([])"] {
-        // Terraform refuses these, whatever the count.
+        // Terraform refuses these values, whatever the count is.
         for value in ["var.e", "local.of_variable"] {
             let errors = texts(&case(none, value).validate());
             assert!(

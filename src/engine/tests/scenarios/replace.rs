@@ -93,7 +93,7 @@ fn create_before_destroy_destroys_old_object_after_dependents_change() {
 fn create_before_destroy_applies_to_dependencies() {
     let mut case = Case::new(&chain("1", "", "create_before_destroy = true"));
     case.apply();
-    // Recorded in the state, for plans after the block was removed.
+    // The order is recorded in the state, for plans after the block was removed.
     assert!(case.object("fake_thing.a").unwrap().create_before_destroy);
     case.main(&chain("2", "", "create_before_destroy = true"));
     assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "+/- fake_thing.b"]);
@@ -106,7 +106,8 @@ fn create_before_destroy_applies_to_dependencies() {
 
 #[test]
 fn create_before_destroy_of_dependent_only() {
-    // The reverse: create_before_destroy of the dependency only; the dependent is destroyed first.
+    // The order is reversed, because only the dependency has create_before_destroy, so the dependent is
+    // destroyed first.
     let mut case = Case::new(&chain("1", "create_before_destroy = true", ""));
     case.apply();
     case.main(&chain("2", "create_before_destroy = true", ""));
@@ -273,7 +274,7 @@ fn failed_replacement_with_object_is_tainted_and_old_object_deposed() {
     case.main(&chain("2", cbd, cbd));
     case.remote.lock().half.insert("create a".into());
     case.apply_errors();
-    // The incomplete object takes the place of the old one, which still exists.
+    // The incomplete object becomes the current one, and the old one, which still exists, is deposed.
     assert_eq!(
         case.addresses(),
         ["fake_thing.a", "fake_thing.a (deposed)", "fake_thing.b"]
@@ -298,7 +299,7 @@ fn failed_creation_after_destruction_leaves_no_object() {
     case.main(&chain("2", "", ""));
     case.remote.fail("create a");
     case.apply_errors();
-    // `b` was destroyed before, as a dependent of `a`.
+    // `b` was destroyed first, because it depends on `a`.
     assert!(case.addresses().is_empty());
     case.remote.heal();
     assert_eq!(actions(&case.plan()), ["+ fake_thing.a", "+ fake_thing.b"]);
@@ -322,7 +323,7 @@ fn replacement_by_request() {
     case.apply();
     case.replace(&["fake_thing.a"]);
     let plan = case.plan();
-    // `b` follows, as it refers to the ID of the new object.
+    // `b` is replaced, too, because it refers to the ID of the new object.
     assert_eq!(actions(&plan), ["-/+ fake_thing.a", "-/+ fake_thing.b"]);
     assert_eq!(change(&plan, "fake_thing.a").reason, Reason::ReplaceByRequest);
     case.apply();
@@ -499,7 +500,7 @@ fn create_before_destroy_of_unselected_resources_has_no_effect() {
     case.apply();
     case.replace(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::CreateThenDelete);
-    // The dependent that requires the order is not in this plan.
+    // The dependent that makes create_before_destroy necessary is not in this plan.
     case.target(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::DeleteThenCreate);
 }
@@ -517,7 +518,7 @@ fn trigger_that_is_created_anew_replaces_dependents() {
     for (trigger, replaces_if_vanished, replaces_if_lost) in [
         ("fake_thing.a", true, true),
         ("fake_thing.a.id", true, true),
-        // The trigger is the value, which does not change when its resource is created anew.
+        // The trigger is the value, which stays the same when its resource is replaced.
         ("fake_thing.a.value", false, false),
     ] {
         let expected = |replaces: bool| match replaces {

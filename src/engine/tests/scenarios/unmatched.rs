@@ -61,7 +61,7 @@ fn target_matches_address_of_the_state() {
     let mut case = case();
     case.apply();
     case.main(r#"resource "fake_thing" "other" { name = "x" }"#);
-    // The configuration has none of them any more, so that matched objects are deleted.
+    // The configuration has none of these objects any more, so matched objects are deleted.
     case.options.strict_addresses = true;
     for target in ["fake_thing.many[1]", "module.net[\"a\"].fake_thing.t"] {
         case.target(&[target]);

@@ -1,5 +1,5 @@
-//! Support for the scenarios: a remote, a provider for it, and [`Case`], which has a configuration, a state and options for
-//! planning and applying.
+//! Support for the scenarios: a remote system with its provider, and [`Case`], which plans and applies a configuration with
+//! a state and options.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod identity;
@@ -30,7 +30,7 @@ pub struct Recorder(pub Mutex<Vec<Event>>);
 
 impl EventSink for Recorder {
     fn event(&self, event: Event) {
-        // Events of progress depend on the time.
+        // Progress events depend on time, so they are not recorded.
         if !matches!(event, Event::Progress { .. }) {
             self.0.lock().unwrap().push(event);
         }
@@ -141,7 +141,7 @@ impl Case {
             cwd: "/work".into(),
             ..EvaluationEnvironment::default()
         };
-        // Fixed, so that tests can compare the result of plantimestamp().
+        // The time is fixed, so that tests can compare the result of plantimestamp().
         environment.functions.plan_timestamp = Some("2024-01-02T03:04:05Z".into());
         environment
     }

@@ -51,11 +51,11 @@ fn schema(name: &str) -> ProviderSchema {
         ("forced", Type::String, "o"),
         ("secret", Type::String, "os"),
         ("tags", Type::map(Type::String), "o"),
-        // Unknown before each change.
+        // `note` is unknown before each change.
         ("note", Type::String, "c"),
-        // The provider's configuration at the last creation or update of the object.
+        // `token` is the provider's configuration at the last creation or update of the object.
         ("token", Type::String, "c"),
-        // Write-only.
+        // `password` is write-only.
         ("password", Type::String, "ow"),
     ]);
     let rule = NestedBlock {
@@ -187,11 +187,11 @@ fn is_too_fast(w: &mut super::remote::RemoteData) -> bool {
 async fn validation(remote: &FakeRemote) {
     let _in_flight = InFlight::new(remote);
     remote.lock().validated += 1;
-    // Lets other calls begin, so that the number in flight shows how many run at once.
+    // Yields to other requests, so that the number in flight shows how many run at once.
     tokio::task::yield_now().await;
 }
 
-/// Records a call and yields as often as the seed or the test says. Returns true if the call is to fail.
+/// Records a call and yields as often as the seed or the test requires. Returns true if the call must fail.
 pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
     let _in_flight = InFlight::new(remote);
     let (turns, hook, failing, unreachable) = {
@@ -199,7 +199,7 @@ pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> 
         if !w.quiet {
             w.log.push(format!("> {name}"));
         }
-        // Calls take different numbers of turns for each seed, so that they end in different orders.
+        // The duration of a request depends on the seed, so that requests end in different orders.
         let mixed = name
             .bytes()
             .fold(w.seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -215,7 +215,7 @@ pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> 
             w.unreachable.contains(name),
         )
     };
-    // Without the lock, since a hook may use the remote.
+    // The hook is called without the lock, because a hook may use the remote.
     if let Some(hook) = hook {
         hook();
     }

@@ -66,7 +66,7 @@ pub struct RemoteData {
     pub listed: Vec<(Value, bool, u64)>,
     /// Generate configuration for objects.
     pub generates: bool,
-    /// Source of each object that the provider was asked to move: provider and resource type.
+    /// Source of each object whose move was requested from the provider: provider and resource type.
     pub moved: Vec<String>,
     /// Private data in the plan calls for each planned change.
     pub planned_private: Vec<Vec<u8>>,

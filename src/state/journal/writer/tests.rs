@@ -54,7 +54,7 @@ fn what_a_full_disk_refuses_does_not_begin_and_no_outcome_is_lost() {
     assert!(unsaved.to_string().contains("space"), "{unsaved}");
     writer.outcome(outcome("a.d"));
     assert!(writer.wants_compaction());
-    // The state was saved with the first outcome, which made room.
+    // The state was saved after the first outcome, which has freed space.
     writer.compact(number, Base::default());
     // Compaction runs in the thread, before or after this request.
     let _ = writer.sync().wait();

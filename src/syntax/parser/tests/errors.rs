@@ -129,7 +129,7 @@ fn one_error_is_one_diagnostic() {
         ("a = {b = 1\n", "2:1 Missing expression"),
         ("a = 1 +\n  2\n", "1:8 Invalid expression"),
         ("a = 1\n  + 2\n", "2:3 Argument or block definition required"),
-        // Terraform points behind the position that it recovered to.
+        // Terraform reports the position after the one that it recovered to.
         ("a = b[1 2]\n", "1:9 Missing close bracket on index"),
     ];
     for (text, expected) in cases {

@@ -110,7 +110,7 @@ fn strings() {
     assert_eq!(tree(r#""""#), "(text)");
     assert_eq!(tree(r#""a\n\t\"\\\u00e9\U0001F600""#), "(text \"a\\n\\t\\\"\\\\é😀\")");
     assert_eq!(tree(r#""$${a} %%{b} $$ %% $a 5%""#), "(text \"${a} %{b} $$ %% $a 5%\")");
-    // In a run of signs before a brace, one is the escape.
+    // In a run of signs before a brace, one sign is the escape.
     assert_eq!(tree(r#""$$${a}""#), "(text \"$${a}\")");
     assert_eq!(tree(r#""${a}""#), "(wrap a)");
     assert_eq!(tree(r#""${a}${b}""#), "(text $a $b)");
@@ -156,12 +156,12 @@ fn heredocs() {
 /// Results of Terraform, determined by experiment.
 #[test]
 fn heredoc_indentation_and_strip_markers_as_terraform() {
-    // A line of blanks does not count, and keeps its blanks.
+    // A line that has only blanks does not count for the indentation, and keeps its blanks.
     assert_eq!(
         file("a = <<-E\n    a\n      \n      b\n  E\n"),
         "a = (heredoc \"a\\n      \\n  b\\n\")"
     );
-    // A marker removes one line break at most, and the line after it is no line of its own.
+    // A marker removes at most one line break, and the text after it is not a new line for the indentation.
     assert_eq!(
         file("a = <<-E\n    %{ if true ~}\n      a\n    %{ endif ~}\n    b\n  E\n"),
         "a = (heredoc (if true \"      a\\n\" else) \"    b\\n\")"

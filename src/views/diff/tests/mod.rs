@@ -96,7 +96,7 @@ fn explained(record: &str) -> String {
     let mut out = String::new();
     let mut lines = record.split_inclusive('\n');
     while let Some(line) = lines.next() {
-        // In colours, the end of the previous paragraph may come first.
+        // With colours, the end of the previous paragraph may precede the text.
         let plain = line.trim_start_matches("\u{1b}[0m");
         let begins = |(words, _): &&(&str, &str)| plain.starts_with(*words);
         match EXPLANATIONS.iter().find(begins) {
@@ -354,7 +354,7 @@ fn sensitive_values_are_shown_where_they_are_asked_for() {
     let text = plan_text(plan.view(), &schemas, REVEALED);
     for part in [
         "      ~ text = \"old\" -> \"new\"\n        # (1 unchanged attribute hidden)\n",
-        // Becoming sensitive is a change, though the value stays.
+        // A value that becomes sensitive is a change, although the value itself stays.
         "      # Warning: this attribute value will be marked as sensitive and will not\n",
         "      ~ text = \"seen\"\n",
         "  ~ o = \"before\" -> \"after\"\n",

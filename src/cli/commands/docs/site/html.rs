@@ -28,7 +28,7 @@ pub(super) fn escaped(text: &str) -> String {
 pub(super) fn inline(text: &str) -> String {
     let mut out = String::new();
     for (at, part) in text.split('`').enumerate() {
-        // Parts with odd numbers are between backticks.
+        // Parts with odd indexes were between backticks.
         if at % 2 == 0 {
             out.push_str(&escaped(part));
             continue;

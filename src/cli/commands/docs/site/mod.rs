@@ -62,7 +62,7 @@ pub(super) fn write(session: &Session, dir: &str) -> Result<Outcome, Failure> {
         replace(&path, text.as_bytes(), FILE).map_err(|e| failed(&path, &e))
     };
     put("style.css", STYLE)?;
-    // The index is a script, not a file to be fetched: browsers refuse such requests of a page that was opened from a disk.
+    // The index is a script because browsers refuse to fetch data from a page that was opened from a disk.
     put("search.js", &format!("const ENTRIES = {};\n{SEARCH}", index(&pages)))?;
     for page in &pages {
         put(&page.file, &html::page(page, &pages))?;

@@ -40,7 +40,7 @@ pub(super) fn all(session: &Session) -> Result<Vec<Page>, Diagnostics> {
     pages.push(provisioners(session)?);
     pages.push(functions());
     pages.push(documents());
-    // Made last, since it lists the others.
+    // The first page is made last, since it lists the others.
     pages.insert(0, first(&pages));
     Ok(pages)
 }

@@ -73,13 +73,13 @@ impl Model {
                 about("name")
             }
             12 if self.dialect == Dialect::Fake => {
-                // With another type, the block has another object.
+                // A block with another type has another object.
                 self.blocks[at].provider ^= 1;
                 self.renumber(at);
                 about("type")
             }
             13 => {
-                // In another module, the block has another object.
+                // A block in another module has another object.
                 let module = if self.modules.is_empty() || r.percent(40) {
                     None
                 } else {

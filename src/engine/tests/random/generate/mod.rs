@@ -66,7 +66,7 @@ impl Repetition {
         match r.below(6) {
             0 => Repetition::Count(r.below(4)),
             1 => {
-                // With a space and a letter beyond ASCII, which addresses must quote.
+                // Some keys have a space or a letter beyond ASCII, which addresses must quote.
                 let keys = ["x", "y", "z w", "\u{e4}"];
                 Repetition::Each(keys.into_iter().filter(|_| r.percent(50)).collect())
             }
@@ -204,7 +204,7 @@ impl Model {
     }
 
     fn add(&mut self, r: &mut Random) {
-        // Not always at the end, so that the order of blocks is not that of their numbers.
+        // Often inserted before the end, so that the order of blocks is not that of their numbers.
         let at = if r.percent(60) {
             self.blocks.len()
         } else {

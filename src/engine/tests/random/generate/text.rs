@@ -150,7 +150,7 @@ impl Model {
             self.write_block(block, &mut text, &mut inputs);
             texts.entry(block.module).or_default().push_str(&text);
         }
-        // Outputs that other modules refer to; their references are within the module.
+        // The outputs that other modules refer to, and their references within the module.
         let mut outputs: BTreeMap<(usize, String), String> = BTreeMap::new();
         for block in &self.blocks {
             for reference in block.refs.iter().chain(&block.forced_refs) {
