@@ -1,5 +1,7 @@
 //! Types, and their JSON form.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,6 +43,15 @@ pub struct ObjectAttribute {
     pub optional: bool,
 }
 
+/// Number of types in [`RECENT`].
+const RECENT_TYPES: usize = 8;
+
+thread_local! {
+    /// Types of the last objects whose schema leaves types open, such as those of `terraform_data`. The instances of a resource mostly
+    /// have one type: without sharing, each object would hold a copy, which is larger than its values.
+    static RECENT: RefCell<VecDeque<Arc<ObjectType>>> = const { RefCell::new(VecDeque::new()) };
+}
+
 impl ObjectType {
     /// Builds an object type; the last of two attributes with one name counts.
     pub fn new(attributes: impl IntoIterator<Item = ObjectAttribute>) -> ObjectType {
@@ -52,6 +63,37 @@ impl ObjectType {
         list.dedup_by(|a, b| a.name == b.name);
         list.reverse();
         ObjectType { attributes: list }
+    }
+
+    /// Returns the type that has the names of this one and other types, in the order of the attributes.
+    pub(crate) fn with_types<'t>(&self, types: impl Iterator<Item = &'t Type> + Clone) -> Arc<ObjectType> {
+        RECENT.with_borrow_mut(|recent| {
+            let is_wanted = |known: &Arc<ObjectType>| {
+                let both = known.attributes.iter().zip(&self.attributes);
+                known.len() == self.len()
+                    && both
+                        .zip(types.clone())
+                        .all(|((k, own), ty)| k.name == own.name && k.ty == *ty)
+            };
+            if let Some(known) = recent.iter().find(|known| is_wanted(known)) {
+                return known.clone();
+            }
+            let attributes = self.attributes.iter().zip(types.clone());
+            let new = Arc::new(ObjectType {
+                attributes: attributes
+                    .map(|(own, ty)| ObjectAttribute {
+                        name: own.name.clone(),
+                        ty: ty.clone(),
+                        optional: false,
+                    })
+                    .collect(),
+            });
+            if recent.len() == RECENT_TYPES {
+                recent.pop_front();
+            }
+            recent.push_back(new.clone());
+            new
+        })
     }
 
     /// Returns the attributes, sorted by name.

@@ -183,16 +183,9 @@ impl Value {
             .iter()
             .zip(&values)
             .all(|(a, v)| !a.optional && a.ty == v.ty);
-        let ty = if same {
-            ty.clone()
-        } else {
-            Arc::new(ObjectType::new(ty.attributes().iter().zip(&values).map(|(a, v)| {
-                ObjectAttribute {
-                    name: a.name.clone(),
-                    ty: v.ty.clone(),
-                    optional: false,
-                }
-            })))
+        let ty = match same {
+            true => ty.clone(),
+            false => ty.with_types(values.iter().map(|v| &v.ty)),
         };
         Value::build(Type::Object(ty), Kind::Seq(values.into()))
     }

@@ -97,7 +97,7 @@ impl Planner<'_> {
             .map(|s| s.private.clone())
             .unwrap_or_default();
         let identity = stored.filter(|_| !tainted).and_then(|s| s.identity.clone());
-        let first = self
+        let mut first = self
             .provider_plan(p, address, &prior, propose(&prior), (private, identity))
             .await?;
         let replace = if block.lifecycle.keeps_object() {
@@ -120,6 +120,10 @@ impl Planner<'_> {
         let replace_paths = effective_replace_paths(&p.schema.block, &prior, &first);
         let requested = self.spec.options.force_replace.contains(address);
         let equal = first.planned == prior;
+        if equal {
+            // Shares memory: most objects of most plans stay as they are.
+            first.planned = prior;
+        }
         let reason = if requested || triggered {
             because(Reason::ReplaceByRequest)
         } else if !replace_paths.is_empty() {

@@ -1,6 +1,7 @@
 //! Completion of the plan from the results of the walk: sorted changes, the execution graph, check results, the prior
 //! state.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -62,9 +63,10 @@ impl Planner<'_> {
         // This method is called before the plan takes over the prior state.
         self.keep_known_outputs(&outputs);
         // Instances are planned concurrently; sorting makes equal plans equal files.
-        let mut both: Vec<_> = results.changes.into_iter().zip(results.planned).collect();
-        both.sort_by(|(a, _), (b, _)| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
-        let (changes, planned): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+        let (mut changes, mut planned) = (results.changes, results.planned);
+        sort_both(&mut changes, &mut planned, |a, b| {
+            (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed))
+        });
         let mut drift = results.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let mut invocations = results.invocations;
@@ -279,6 +281,25 @@ impl Planner<'_> {
     }
 }
 
+/// Sorts one list, and another one in the same order.
+fn sort_both<A, B>(sorted: &mut [A], other: &mut [B], compare: impl Fn(&A, &A) -> Ordering) {
+    let mut sources: Vec<usize> = (0..sorted.len()).collect();
+    sources.sort_by(|a, b| compare(&sorted[*a], &sorted[*b]));
+    // In place, because the lists are the largest part of a plan: a list of pairs would need as much memory once more. Each cycle of
+    // the permutation is followed once.
+    for start in 0..sources.len() {
+        let mut at = start;
+        while sources[at] != start {
+            let source = sources[at];
+            sorted.swap(at, source);
+            other.swap(at, source);
+            sources[at] = at;
+            at = source;
+        }
+        sources[at] = at;
+    }
+}
+
 fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
     use crate::execgraph::Operation;
     let names: Vec<String> = cycle
@@ -333,4 +354,21 @@ fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Plan
         }
     }
     planned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_list_follows_the_order_of_the_sorted_one() {
+        for n in [0, 1, 2, 7, 100] {
+            // Multiples of a number without common divisors: a permutation with cycles of several lengths.
+            let mut numbers: Vec<usize> = (0..n).map(|i| (i * 37 + 5) % n).collect();
+            let mut texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            sort_both(&mut numbers, &mut texts, Ord::cmp);
+            assert_eq!(numbers, (0..n).collect::<Vec<_>>());
+            assert_eq!(texts, (0..n).map(|i| i.to_string()).collect::<Vec<_>>());
+        }
+    }
 }

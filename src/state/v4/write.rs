@@ -13,7 +13,7 @@ use crate::{
 
 /// Encodes a state.
 pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
-    let mut out = Vec::with_capacity(1024 + 512 * state.instance_count());
+    let mut out = Vec::with_capacity(expected_length(state));
     out.extend_from_slice(b"{\n  \"version\": 4,\n  \"terraform_version\": ");
     json_string(&state.terraform_version, &mut out);
     out.extend_from_slice(format!(",\n  \"serial\": {},\n  \"lineage\": ", state.serial).as_bytes());
@@ -42,6 +42,26 @@ pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
     indent(&scratch, 1, &mut out);
     out.extend_from_slice(b"\n}\n");
     Ok(out)
+}
+
+/// Returns about as many bytes as the text of a state will have. The text of a large state is the largest piece of memory of an apply;
+/// if it outgrew its buffer, half as much or more would be taken for nothing.
+fn expected_length(state: &State) -> usize {
+    let attributes = |object: &Object| match &object.attributes {
+        // The line breaks and the indentation of a few attributes on each line.
+        Attributes::Json(json) => json.as_str().len() * 3 / 2,
+        Attributes::Flat(flat) => flat.iter().map(|(name, value)| name.len() + value.len() + 24).sum(),
+    };
+    let instances = state
+        .resources
+        .values()
+        .flat_map(|resource| resource.instances.values());
+    let objects = instances.flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
+    let lengths = objects.map(|object| {
+        // The rest of an object is the names of its fields; private bytes are in base64.
+        attributes(object) + object.private.len() * 4 / 3 + object.dependencies.len() * 48 + 320
+    });
+    1024 + lengths.sum::<usize>()
 }
 
 fn write_output(name: &str, output: &OutputValue, out: &mut Vec<u8>) -> Result<(), StateError> {
