@@ -263,6 +263,18 @@ fn terraform() {
     );
 }
 
+/// Checks the document of a command against the JSON Schema that `help json` prints.
+fn fits(w: &Workspace, name: &str, document: &Json) {
+    let schema = run(w, Tool::Monoform, &["help", "json", name]);
+    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+    let place = format!("{name}.json");
+    compiler.add_resource(&place, schema.ok().json()).expect("a schema");
+    let compiled = compiler.compile(&place, &mut schemas).expect("a schema");
+    if let Err(error) = schemas.validate(document, compiled) {
+        panic!("{name}: {error:#}\n{document:#}");
+    }
+}
+
 /// Applies three times: an object with two instances, another value, one instance less.
 fn applied_three_times(lab: &Lab) -> Workspace {
     let w = lab.directory(Tool::Monoform);
@@ -297,6 +309,7 @@ fn history() {
         let json = run(&w, Tool::Monoform, &["state", "history", "-json", address])
             .ok()
             .json();
+        fits(&w, "state-history", &json);
         let runs = json["runs"].as_array().expect("runs").clone();
         let of = |run: &Json| (run["run"].clone(), run["changes"].clone());
         runs.iter().map(of).collect::<Vec<_>>()
@@ -425,7 +438,11 @@ fn views() {
     );
     run(&w, Tool::Monoform, &["init", "-input=false"]).ok();
     run(&w, Tool::Monoform, APPLY).ok();
-    let rows = |sql: &str| run(&w, Tool::Monoform, &["state", "query", "-json", sql]).ok().json();
+    let rows = |sql: &str| {
+        let json = run(&w, Tool::Monoform, &["state", "query", "-json", sql]).ok().json();
+        fits(&w, "state-query", &json);
+        json
+    };
     let found = rows("SELECT workspace, address FROM current_objects ORDER BY address;");
     assert_eq!(found["columns"], json!(["workspace", "address"]));
     assert_eq!(found["rows"][2], json!(["default", "terraform_data.secret"]));
