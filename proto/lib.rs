@@ -84,6 +84,19 @@ pub const STATE_LOCK_HOLDER: &str = "monoform-state-lock-holder-bin";
 /// exist without a state, and is created by writing none.
 pub const STATE_WORKSPACES: &str = "monoform-state-workspaces";
 
+/// Metadata of an answer to ConfigureStateStore, beside the protocol: the version of the questions that the store answers, which is
+/// always `1`. Such a store keeps each object of a state apart, with its history; so it takes no encrypted states.
+pub const STATE_INQUIRIES: &str = "monoform-state-inquiries";
+
+/// Metadata of a request ReadStateBytes, beside the protocol: a question as JSON. The bytes of the answer are not the state, but the
+/// answer to that question. Sent only to stores that announced [`STATE_INQUIRIES`].
+///
+/// - `{"history": {"address": {"module", "mode", "type", "name", "instance_key"}}}`: the runs that have written the state, or an
+///   object of it, the newest first, as a JSON array. Without an address all runs; without a key all instances.
+/// - `{"state_at": {"run": N}}`: the document of the state as it was after a run.
+/// - `{"query": {"sql": "SELECT …"}}`: `{"columns": […], "rows": [[…]]}`, from a read-only transaction.
+pub const STATE_INQUIRY: &str = "monoform-state-inquiry-bin";
+
 /// `@module` of a log line that plugins of this project write at every log level: a server has not answered for a while. The
 /// message is the server's host, which the command shows to its user.
 pub const WAITING: &str = "monoform.waiting";

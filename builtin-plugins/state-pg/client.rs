@@ -66,15 +66,15 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.split('\0').next().unwrap_or_default().replace('\'', "''"))
 }
 
-const PREPARE: &str = "Error preparing PostgreSQL";
-const READ: &str = "Error reading the state";
-const WRITE: &str = "Error writing the state";
-const LOCK: &str = "Error acquiring the state lock";
-const UNLOCK: &str = "Cannot release the state lock";
-const LIST: &str = "Failed to list workspaces";
+pub(crate) const PREPARE: &str = "Error preparing PostgreSQL";
+pub(crate) const READ: &str = "Error reading the state";
+pub(crate) const WRITE: &str = "Error writing the state";
+pub(crate) const LOCK: &str = "Error acquiring the state lock";
+pub(crate) const UNLOCK: &str = "Cannot release the state lock";
+pub(crate) const LIST: &str = "Failed to list workspaces";
 
 /// Quotes an identifier.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let name = name.split('\0').next().unwrap_or_default();
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -9,10 +9,13 @@
 //! schema), which are held for that statement only: holding them as long as Terraform does would keep all other first applies
 //! waiting.
 //!
+//! With `layout = "objects"` there is a row for each object instead ([`objects`]).
+//!
 //! [`settings`] has the connection parameters: the connection string, and the environment. [`session`] is the connection, and
 //! [`client`] the statements.
 
 mod client;
+mod objects;
 mod session;
 mod settings;
 mod tls;
@@ -20,7 +23,7 @@ mod tls;
 use std::sync::Arc;
 
 use monoform_sdk::schema::optional;
-use monoform_sdk::{Attr, Diagnostic, Model, Result, StateClient, StateStore, async_trait, env};
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Result, StateClient, StateStore, async_trait, env};
 use store_client::guard::Guarded;
 
 /// Name of the store, which is that of the backend.
@@ -35,6 +38,10 @@ pub struct Config {
     /// The PostgreSQL schema in which the table of states is.
     #[member(optional())]
     pub schema_name: Attr<String>,
+    /// How states are kept: `states`, as Terraform does, a whole state in each row; or `objects`, a row for each object, with the
+    /// history of all changes.
+    #[member(optional())]
+    pub layout: Attr<String>,
     /// Whether the PostgreSQL schema is there already, and is not to be created.
     #[member(optional())]
     pub skip_schema_creation: Attr<bool>,
@@ -44,6 +51,38 @@ pub struct Config {
     /// Whether the index is there already, and is not to be created.
     #[member(optional())]
     pub skip_index_creation: Attr<bool>,
+}
+
+/// How states are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// Rows of whole states, as those of Terraform.
+    States,
+    /// Rows of objects.
+    Objects,
+}
+
+impl Layout {
+    fn of(config: &Config) -> Result<Layout> {
+        match config.layout.known().map(String::as_str) {
+            None | Some("states") => Ok(Layout::States),
+            Some("objects") => Ok(Layout::Objects),
+            Some(other) => Err(Diagnostic::error(
+                "Invalid PostgreSQL backend configuration",
+                format!("There is no layout {other:?}. The layouts are \"states\", the default, and \"objects\"."),
+            )
+            .at_attribute("layout")
+            .into()),
+        }
+    }
+
+    /// Returns the schema that is used if none is set. Layouts have their own, since their tables differ.
+    fn default_schema(self) -> &'static str {
+        match self {
+            Layout::States => "terraform_remote_state",
+            Layout::Objects => "monoform_state",
+        }
+    }
 }
 
 /// Schema name, and the objects to create.
@@ -87,9 +126,14 @@ struct Postgres;
 impl StateStore for Postgres {
     type Config = Config;
 
+    fn validate(&self, config: &Config) -> Diagnostics {
+        Layout::of(config).err().unwrap_or_default()
+    }
+
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
+        let layout = Layout::of(&config)?;
         let tables = Tables {
-            schema: text(&config.schema_name, "PG_SCHEMA_NAME").unwrap_or_else(|| "terraform_remote_state".to_owned()),
+            schema: text(&config.schema_name, "PG_SCHEMA_NAME").unwrap_or_else(|| layout.default_schema().to_owned()),
             create_schema: !skips("skip_schema_creation", &config.skip_schema_creation)?,
             create_table: !skips("skip_table_creation", &config.skip_table_creation)?,
             create_index: !skips("skip_index_creation", &config.skip_index_creation)?,
@@ -98,8 +142,9 @@ impl StateStore for Postgres {
         let settings = settings::Settings::new(&connection).map_err(|e| {
             Diagnostic::error("Invalid PostgreSQL backend configuration", e.to_string()).at_attribute("conn_str")
         })?;
-        Ok(Arc::new(Guarded::new(
-            client::Client::prepare(settings, &tables).await?,
-        )))
+        Ok(match layout {
+            Layout::States => Arc::new(Guarded::new(client::Client::prepare(settings, &tables).await?)),
+            Layout::Objects => Arc::new(Guarded::new(objects::Client::prepare(settings, &tables).await?)),
+        })
     }
 }

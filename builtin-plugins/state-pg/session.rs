@@ -124,6 +124,10 @@ pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error)
         Some(code) if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::INVALID_SCHEMA_NAME => {
             "Run init without skip_schema_creation and skip_table_creation, or check schema_name."
         }
+        Some(code) if *code == SqlState::UNDEFINED_COLUMN => {
+            "The tables of this schema may be those of the other layout: set layout = \"objects\", or name another schema in \
+             schema_name."
+        }
         Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => "The server has no connection left: try again later.",
         Some(_) => "",
         None if text.contains("server does not support TLS") => {

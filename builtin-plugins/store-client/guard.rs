@@ -99,6 +99,19 @@ pub trait LockedStore: Send + Sync + 'static {
     /// Forgets a lost lock without releasing it: the existing lock belongs to another program.
     async fn forget_lock(&self, _workspace: &str, _id: &str) {}
 
+    /// Returns true if the store keeps each object of a state apart, with its history.
+    fn keeps_objects(&self) -> bool {
+        false
+    }
+
+    /// Answers a question about the history of a workspace's state.
+    async fn inquire(&self, _workspace: &str, _question: &str) -> Result<Vec<u8>> {
+        Err(problem(
+            "No history of states",
+            "This store keeps no history of its states.",
+        ))
+    }
+
     /// Returns the holder of a workspace's lock; `own` is the ID of the lock that this program took.
     async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
         lock::holder(&self.lock_records(workspace)?, WRITE, own).await
@@ -350,6 +363,14 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         };
         self.entries().insert(workspace.to_owned(), entry);
         Ok(id)
+    }
+
+    fn keeps_objects(&self) -> bool {
+        self.store.keeps_objects()
+    }
+
+    async fn inquire(&self, workspace: &str, question: &str) -> Result<Vec<u8>> {
+        self.store.inquire(workspace, question).await
     }
 
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {

@@ -1,9 +1,11 @@
 //! Opening and closing the states of commands, by flags and configuration.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use state::State;
+use stores::backend::store::Store;
 use stores::backend::{self, Source, StateBackend, StateLocation};
 use stores::session::{Backup, Opening, StateSession, read_source};
 use syntax::{Diagnostic, Diagnostics};
@@ -145,6 +147,39 @@ pub fn location(session: &Session) -> Result<StateLocation, Failure> {
     accept_version(&project, &problems)?;
     accept(session, &project, problems)?;
     backend::selected(&session.stores(), Some(&project.config)).within(&project.sources)
+}
+
+/// Returns the store and the workspace of the selected state, which must have a history.
+///
+/// # Errors
+/// The location cannot be determined, or the state has no history there.
+pub fn with_history(session: &Session) -> Result<(Arc<Store>, String), Failure> {
+    let location = location(session)?;
+    match location.source() {
+        Source::Workspace(store, workspace) if store.keeps_objects() => Ok((store, workspace)),
+        _ => Err(Failure::new(
+            "No history of this state",
+            format!(
+                "The backend \"{}\" keeps the current state only. The backend \"pg\" with layout = \"objects\" keeps the history, \
+                 too: see \"{} help postgres\".",
+                location.backend.ty(),
+                session.ui.program.command
+            ),
+        )),
+    }
+}
+
+/// Parses the number of a run.
+///
+/// # Errors
+/// The text is no number.
+pub fn run_number(text: &str) -> Result<i64, Failure> {
+    text.parse().map_err(|_| {
+        Failure::usage(
+            "Invalid number of a run",
+            format!("\"{text}\" is no number of a run. \"state history\" lists the runs."),
+        )
+    })
 }
 
 /// Refuses a configuration with errors if variables are set on the command line, since the errors matter only then.

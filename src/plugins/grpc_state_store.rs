@@ -44,6 +44,7 @@ pub struct GrpcStateStore {
     schemas: OnceCell<Schemas>,
     terraform_version: Arc<str>,
     piece: AtomicUsize,
+    keeps_objects: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -74,6 +75,7 @@ impl GrpcStateStore {
             schemas: OnceCell::new(),
             terraform_version,
             piece: AtomicUsize::new(PROPOSED_PIECE),
+            keeps_objects: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         }
     }
@@ -133,6 +135,45 @@ impl GrpcStateStore {
             });
         }
         problems
+    }
+
+    fn read_request(&self, workspace: &str) -> Request<pb::read_state_bytes::Request> {
+        Request::new(pb::read_state_bytes::Request {
+            type_name: self.name.clone(),
+            state_id: workspace.to_owned(),
+        })
+    }
+
+    /// Joins the pieces of an answer.
+    async fn read_bytes(&self, request: Request<pb::read_state_bytes::Request>) -> Result<Vec<u8>, Diagnostics> {
+        const METHOD: &str = "ReadStateBytes";
+        let mut stream = match self.client.clone().read_state_bytes(request).await {
+            Ok(response) => response.into_inner(),
+            Err(status) => return self.failure(METHOD, status).await,
+        };
+        let mut state = Vec::new();
+        let mut total = 0;
+        loop {
+            match stream.message().await {
+                Ok(Some(piece)) => {
+                    errors(piece.diagnostics)?;
+                    total = usize::try_from(piece.total_length).unwrap_or_default();
+                    let start = piece.range.and_then(|range| usize::try_from(range.start).ok());
+                    // The beginning of the piece is checked, because a gap would produce a damaged state.
+                    if start.is_some_and(|start| start != state.len()) {
+                        return self.fault(METHOD, "the pieces of the state do not follow each other");
+                    }
+                    state.extend_from_slice(&piece.bytes);
+                }
+                // An interrupted stream ends like a complete one, so the length is compared.
+                Ok(None) if state.len() == total => return Ok(state),
+                Ok(None) => {
+                    let what = format!("{} of {total} bytes of the state arrived", state.len());
+                    return self.fault(METHOD, &what);
+                }
+                Err(status) => return self.failure(METHOD, status).await,
+            }
+        }
     }
 
     async fn failure<T>(&self, method: &str, status: Status) -> Result<T, Diagnostics> {
@@ -235,6 +276,8 @@ impl StateStore for GrpcStateStore {
             // An answer without the metadata means the same.
             _ => WorkspaceSupport::Named,
         };
+        let keeps_objects = response.metadata().contains_key(proto::STATE_INQUIRIES);
+        self.keeps_objects.store(keeps_objects, Ordering::Relaxed);
         let response = response.into_inner();
         let diagnostics = convert::diagnostics(response.diagnostics);
         if !convert::has_errors(&diagnostics) {
@@ -264,39 +307,19 @@ impl StateStore for GrpcStateStore {
         }
     }
 
+    fn keeps_objects(&self) -> bool {
+        self.keeps_objects.load(Ordering::Relaxed)
+    }
+
+    async fn inquire(&self, workspace: &str, question: &str) -> Result<Vec<u8>, Diagnostics> {
+        let mut request = self.read_request(workspace);
+        let question = MetadataValue::from_bytes(question.as_bytes());
+        request.metadata_mut().insert_bin(proto::STATE_INQUIRY, question);
+        self.read_bytes(request).await
+    }
+
     async fn read(&self, workspace: &str) -> Result<Vec<u8>, Diagnostics> {
-        const METHOD: &str = "ReadStateBytes";
-        let request = pb::read_state_bytes::Request {
-            type_name: self.name.clone(),
-            state_id: workspace.to_owned(),
-        };
-        let mut stream = match self.client.clone().read_state_bytes(request).await {
-            Ok(response) => response.into_inner(),
-            Err(status) => return self.failure(METHOD, status).await,
-        };
-        let mut state = Vec::new();
-        let mut total = 0;
-        loop {
-            match stream.message().await {
-                Ok(Some(piece)) => {
-                    errors(piece.diagnostics)?;
-                    total = usize::try_from(piece.total_length).unwrap_or_default();
-                    let start = piece.range.and_then(|range| usize::try_from(range.start).ok());
-                    // The beginning of the piece is checked, because a gap would produce a damaged state.
-                    if start.is_some_and(|start| start != state.len()) {
-                        return self.fault(METHOD, "the pieces of the state do not follow each other");
-                    }
-                    state.extend_from_slice(&piece.bytes);
-                }
-                // An interrupted stream ends like a complete one, so the length is compared.
-                Ok(None) if state.len() == total => return Ok(state),
-                Ok(None) => {
-                    let what = format!("{} of {total} bytes of the state arrived", state.len());
-                    return self.fault(METHOD, &what);
-                }
-                Err(status) => return self.failure(METHOD, status).await,
-            }
-        }
+        self.read_bytes(self.read_request(workspace)).await
     }
 
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<(), Diagnostics> {

@@ -65,6 +65,13 @@ pub trait StateStore: Send + Sync {
     /// Sends the configuration of the store, before all requests that follow.
     async fn configure(&self, config: Value) -> Result<Answer<WorkspaceSupport>, Diagnostics>;
 
+    /// Returns true if the configured store keeps each object of a state apart, with its history, and answers questions about it.
+    fn keeps_objects(&self) -> bool;
+
+    /// Asks a store that keeps objects about the history of a workspace's state. Question and answer are JSON, but for the document
+    /// of an earlier state.
+    async fn inquire(&self, workspace: &str, question: &str) -> Result<Vec<u8>, Diagnostics>;
+
     async fn workspaces(&self) -> Result<Vec<String>, Diagnostics>;
 
     /// Returns the state of a workspace; empty if there is none.

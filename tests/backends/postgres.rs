@@ -185,3 +185,26 @@ pub fn lab() -> Lab {
         server: Box::new(server),
     }
 }
+
+/// Returns a lab whose states have rows of objects, which Terraform does not know.
+pub fn lab_with_objects() -> Lab {
+    let lab = lab();
+    Lab {
+        settings: format!("{}\nlayout = \"objects\"", lab.settings),
+        named_locks: true,
+        ..lab
+    }
+}
+
+/// Returns the result of a query in a lab's database, as `psql` prints it without headings.
+pub fn query(lab: &Lab, statement: &str) -> String {
+    let server = lab.server.downcast_ref::<Arc<Server>>().expect("the server");
+    let database = lab.settings.split(['/', '?']).nth(3).expect("a database");
+    let run = Command::new("psql")
+        .args(["-qtA", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "me", "-p"])
+        .args([&server.port.to_string(), "-d", database, "-c", statement])
+        .output()
+        .expect("psql starts");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    String::from_utf8_lossy(&run.stdout).trim().to_owned()
+}

@@ -284,6 +284,9 @@ fn arguments(command: &str) -> &'static [&'static str] {
         "state mv" => &["terraform_data.one", "terraform_data.uno"],
         "state replace-provider" => &["-auto-approve", "terraform.io/builtin/terraform", "a/b"],
         "state push" => &["pushed.json"],
+        "state diff" => &["1", "2"],
+        "state query" => &["SELECT 1"],
+        "state restore" => &["-run=1", "terraform_data.one"],
         "providers schema" | "query" => &["-json"],
         "providers mirror" | "modules mirror" => &["mirror"],
         "pack" => &["-out=packed", "-config=."],
@@ -316,13 +319,15 @@ fn lock() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the apply has not begun");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // These commands lock only if they create, delete or move a state; the console reads its own copy.
+    // These commands lock only if they create, delete or move a state; the console reads its own copy, and a file has
+    // no history.
     let elsewhere = [
         "console",
         "init",
         "workspace new",
         "workspace delete",
         "state push",
+        "state restore",
         "apply",
         "destroy",
     ];

@@ -66,6 +66,21 @@ macro_rules! with_metadata {
     };
 }
 
+/// Defines a method that takes a message with its metadata, and whose answer is a stream of messages.
+macro_rules! server_streaming_with_metadata {
+    ($method:ident) => {
+        Method::ServerStreaming(|service, request| {
+            Box::pin(async move {
+                let (metadata, extensions, message) = request.into_parts();
+                let request = Request::from_parts(metadata, extensions, decoded(message)?);
+                let answers = service.$method(request).await?;
+                let answers = answers.map(|answer| Ok(encoded(&answer?)));
+                Ok(Response::new(Messages(answers.boxed())))
+            })
+        })
+    };
+}
+
 /// Defines a method whose answer is a stream of messages.
 macro_rules! server_streaming {
     ($method:ident) => {
@@ -128,7 +143,7 @@ pub(super) fn method(version: u32, name: &str) -> Option<Method> {
         (6, "ConfigureStateStore") => with_metadata!(configure_state_store),
         (6, "GetStates") => unary!(get_states),
         (6, "DeleteState") => unary!(delete_state),
-        (6, "ReadStateBytes") => server_streaming!(read_state_bytes),
+        (6, "ReadStateBytes") => server_streaming_with_metadata!(read_state_bytes),
         (6, "WriteStateBytes") => client_streaming!(write_state_bytes),
         (6, "LockState") => with_metadata!(lock_state),
         (6, "UnlockState") => unary!(unlock_state),

@@ -35,9 +35,9 @@ impl Service {
         let chunk_size = state_store::chunk_size(usize::try_from(asked).unwrap_or_default());
         let result = self
             .run(move |provider, _| async move {
-                provider
-                    .configure_store(&r.type_name, &wire(r.config), chunk_size)
-                    .await
+                let config = wire(r.config);
+                let support = provider.configure_store(&r.type_name, &config, chunk_size).await?;
+                Ok::<_, Diagnostics>((support, provider.store_keeps_objects(&r.type_name)))
             })
             .await?;
         let (chunk_size, support, problems) = match result {
@@ -51,7 +51,11 @@ impl Service {
             }),
         });
         // The protocol has no field that says which workspaces a store can have.
-        if let Some(support) = support {
+        if let Some((support, keeps_objects)) = support {
+            if keeps_objects {
+                let version = tonic::metadata::MetadataValue::from_static("1");
+                response.metadata_mut().insert(proto::STATE_INQUIRIES, version);
+            }
             let support = tonic::metadata::MetadataValue::from_static(state_store::support_text(support));
             response.metadata_mut().insert(proto::STATE_WORKSPACES, support);
         }
@@ -87,10 +91,21 @@ impl Service {
 
     pub(super) async fn read_state_bytes(
         &self,
-        r: pb::read_state_bytes::Request,
+        request: Request<pb::read_state_bytes::Request>,
     ) -> Result<impl Stream<Item = Result<pb::read_state_bytes::Response, Status>> + use<>, Status> {
+        let question = request.metadata().get_bin(proto::STATE_INQUIRY);
+        let question = question.and_then(|question| question.to_bytes().ok());
+        let r = request.into_inner();
         let result = self
-            .run(move |provider, _| async move { provider.read_state(&r.type_name, &r.state_id).await })
+            .run(move |provider, _| async move {
+                match question {
+                    Some(question) => {
+                        let question = String::from_utf8_lossy(&question);
+                        provider.inquire_state(&r.type_name, &r.state_id, &question).await
+                    }
+                    None => provider.read_state(&r.type_name, &r.state_id).await,
+                }
+            })
             .await?;
         let pieces: Vec<_> = match result {
             Ok((bytes, chunk_size)) => state_store::pieces(&bytes, chunk_size)

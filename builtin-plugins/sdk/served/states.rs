@@ -56,6 +56,17 @@ impl ServedProvider {
         Ok((state.unwrap_or_default(), chunk_size))
     }
 
+    /// Returns true if a configured store keeps each object apart, with its history.
+    pub fn store_keeps_objects(&self, name: &str) -> bool {
+        self.client(name).is_ok_and(|(client, _)| client.keeps_objects())
+    }
+
+    /// Answers a question about the history of a state. The size is that of [`read_state`](Self::read_state).
+    pub async fn inquire_state(&self, name: &str, workspace: &str, question: &str) -> Result<(Vec<u8>, usize)> {
+        let (client, chunk_size) = self.client(name)?;
+        Ok((guarded(client.inquire(workspace, question)).await?, chunk_size))
+    }
+
     pub async fn write_state(&self, name: &str, workspace: &str, state: Vec<u8>) -> Result<()> {
         let (client, _) = self.client(name)?;
         guarded(client.write(workspace, state)).await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::lock::{LockError, LockInfo};
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::model::Model;
 use crate::schema::Schema;
 
@@ -74,4 +74,16 @@ pub trait StateClient: Send + Sync + 'static {
 
     /// Unlocks a workspace. The lock may belong to another program that has ended without unlocking.
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()>;
+
+    /// Returns true if the store keeps each object of a state apart, with its history. Such a store answers
+    /// [`inquire`](StateClient::inquire), and gets no encrypted states.
+    fn keeps_objects(&self) -> bool {
+        false
+    }
+
+    /// Answers a question about the history of a workspace's state. The questions, in JSON, are those of the constant
+    /// `STATE_INQUIRY` of the crate `proto`. Called only if the store [keeps objects](StateClient::keeps_objects).
+    async fn inquire(&self, _workspace: &str, _question: &str) -> Result<Vec<u8>> {
+        Err(Diagnostic::error("No history of states", "This store keeps no history of its states.").into())
+    }
 }

@@ -343,8 +343,42 @@ const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "state diff",
+        &[(
+            "41 45",
+            "Show what differs between the states after the runs 41 and 45.",
+        )],
+    ),
+    (
+        "state history",
+        &[
+            ("", "List the runs that have written the state, with what each changed."),
+            ("aws_instance.web", "List the runs that changed one resource."),
+        ],
+    ),
+    (
         "state identities",
         &[("-json", "Print the identities of the objects in the state.")],
+    ),
+    (
+        "state query",
+        &[
+            (
+                "\"SELECT address FROM current_objects WHERE type = 'aws_instance'\"",
+                "List the objects of a type in all workspaces.",
+            ),
+            (
+                "-json \"SELECT * FROM changes WHERE started_at > now() - interval '1 day'\"",
+                "Print the changes of the last day for a program.",
+            ),
+        ],
+    ),
+    (
+        "state restore",
+        &[(
+            "-run=41 aws_instance.web",
+            "Bring the resource back into the state as it was recorded by the run 41.",
+        )],
     ),
     (
         "state list",
@@ -391,7 +425,13 @@ const EXAMPLES: Examples = &[
     ),
     (
         "state show",
-        &[("'aws_instance.web[0]'", "Show the values of one instance.")],
+        &[
+            ("'aws_instance.web[0]'", "Show the values of one instance."),
+            (
+                "-at=41 'aws_instance.web[0]'",
+                "Show it as it was after the run 41, where the backend has a history.",
+            ),
+        ],
     ),
     (
         "taint",

@@ -75,6 +75,11 @@ pub const TOPICS: &[Topic] = &[
         include_str!("encryption.md"),
     ),
     guide(
+        "postgres",
+        "States in PostgreSQL: rows of objects, history, queries",
+        include_str!("postgres.md"),
+    ),
+    guide(
         "speed",
         "Plans of large configurations: read less, or more at a time",
         include_str!("speed.md"),

@@ -11,6 +11,7 @@
 
 pub mod configure;
 mod current;
+pub mod history;
 mod kind;
 pub mod local;
 mod location;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::local::Local;
+use super::settings;
 
 const FILE: &str = "terraform.tfstate";
 
@@ -50,9 +51,11 @@ impl Saved {
                 format!("The settings of the backend \"{ty}\" cannot be recorded: {e}."),
             ))
         })?;
+        let mut config = json.as_object().cloned().unwrap_or_default();
+        config.retain(|name, value| settings::is_recorded(ty, name, value.is_null()));
         Ok(Saved {
             ty: ty.to_owned(),
-            config: json.as_object().cloned().unwrap_or_default(),
+            config,
             hash,
             provider: None,
         })

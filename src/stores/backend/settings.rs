@@ -17,6 +17,15 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use super::record::CLOUD;
 use crate::{Console, NoAnswer, Question};
 
+/// Arguments that only this program has, with their backends.
+const ADDITIONS: &[(&str, &str)] = &[("pg", "layout")];
+
+/// Returns true if an argument of a backend is in its records and its hash. One that only this program has is left out unless it
+/// is set: Terraform refuses a record with an argument that it does not know, and would find the block changed.
+pub(super) fn is_recorded(ty: &str, name: &str, is_null: bool) -> bool {
+    !is_null || !ADDITIONS.contains(&(ty, name))
+}
+
 /// Returns the block that configures the backend; `None` without one. A `cloud` block gets the backend type
 /// that represents it.
 #[must_use]
@@ -83,7 +92,14 @@ pub fn located(
 #[must_use]
 pub fn hash(ty: &str, config: &Value) -> u32 {
     let mut text = format!("<{};", lang::render::quote(ty));
-    describe(config, &mut text);
+    match config.entries() {
+        Some(entries) => {
+            let recorded = entries.filter(|(name, value)| is_recorded(ty, name, value.is_null()));
+            let recorded = recorded.map(|(name, value)| (name.clone(), value.clone()));
+            describe(&Value::object(recorded), &mut text);
+        }
+        None => describe(config, &mut text),
+    }
     text.push_str(";>");
     crc32fast::hash(text.as_bytes())
 }
@@ -341,6 +357,15 @@ mod tests {
             hash("local", &local_settings(Some("two.tfstate"), Some("ws"))),
             1_779_414_609
         );
+    }
+
+    #[test]
+    fn an_argument_that_terraform_lacks_changes_the_hash_only_if_it_is_set() {
+        let schema = ("schema_name", Value::string("s"));
+        let theirs = hash("pg", &Value::object([schema.clone()]));
+        let with = |layout: Value| hash("pg", &Value::object([schema.clone(), ("layout", layout)]));
+        assert_eq!(with(Value::null(Type::String)), theirs);
+        assert_ne!(with(Value::string("objects")), theirs);
     }
 
     #[test]

@@ -58,6 +58,18 @@ impl Snapshots {
     /// # Errors
     /// The store has no such workspaces, or the empty state cannot be written.
     pub fn open(store: &Arc<Store>, workspace: &str, codec: Codec) -> Result<Snapshots, Diagnostics> {
+        if store.keeps_objects() && codec.cipher().is_some() {
+            return Err(Diagnostic::error(
+                "Encryption needs another layout",
+                format!(
+                    "The backend \"{}\" keeps each object of a state in rows of its own (layout = \"objects\"), and an encrypted state \
+                     has no objects that it could see. Remove \"state\" from the encryption settings, or the argument \"layout\" from \
+                     the backend. Encrypt the server's disk and its connections instead.",
+                    store.ty()
+                ),
+            )
+            .into());
+        }
         let mut snapshots = Snapshots {
             store: store.clone(),
             workspace: workspace.to_owned(),

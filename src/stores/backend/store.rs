@@ -192,6 +192,12 @@ impl Store {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns true if the store keeps each object of a state apart, with its history.
+    #[must_use]
+    pub fn keeps_objects(&self) -> bool {
+        self.process.plugin().keeps_objects()
+    }
+
     /// Lists the workspaces, the default one first; `None` if the store has no workspaces.
     ///
     /// # Errors

@@ -39,8 +39,10 @@ pub const DOCUMENTS: &[Document] = &[
     document!("providers-schema", "providers schema -json"),
     document!("self-check", "self-check -json"),
     document!("show", "show -json"),
+    document!("state-history", "state history -json"),
     document!("state-identities", "state identities -json"),
     document!("state-list", "state list -json"),
+    document!("state-query", "state query -json"),
     document!("state-show", "state show -json"),
     document!(
         "stream",

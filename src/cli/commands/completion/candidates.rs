@@ -124,8 +124,8 @@ fn of_positional(path: &str, before: &[&str], last: &str, live: &dyn Live) -> Ve
     let first = before.is_empty();
     match path {
         "workspace select" | "workspace delete" | "env select" | "env delete" if first => plain(live.workspaces()),
-        "state show" | "taint" | "untaint" | "state mv" if first => plain(live.instances()),
-        "state list" | "state rm" | "state identities" => plain(live.instances()),
+        "state show" | "state history" | "taint" | "untaint" | "state mv" if first => plain(live.instances()),
+        "state list" | "state rm" | "state restore" | "state identities" => plain(live.instances()),
         "state replace-provider" if before.len() < 2 => plain(live.providers()),
         "providers lock" => plain(live.providers()),
         "import" if first => plain(live.configured()),

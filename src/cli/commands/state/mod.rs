@@ -1,22 +1,30 @@
 //! The `state` commands: inspecting the state, and changing it by hand.
 
+mod diff;
 mod edit;
+mod history;
 mod identities;
 mod list;
 mod mv;
 mod pull;
 mod push;
+mod query;
 mod replace_provider;
+mod restore;
 mod rm;
 mod show;
 
+pub use diff::COMMAND as DIFF;
 pub use edit::nearest;
+pub use history::COMMAND as HISTORY;
 pub use identities::COMMAND as IDENTITIES;
 pub use list::COMMAND as LIST;
 pub use mv::COMMAND as MV;
 pub use pull::COMMAND as PULL;
 pub use push::COMMAND as PUSH;
+pub use query::COMMAND as QUERY;
 pub use replace_provider::COMMAND as REPLACE_PROVIDER;
+pub use restore::COMMAND as RESTORE;
 pub use rm::COMMAND as RM;
 pub use show::COMMAND as SHOW;
 

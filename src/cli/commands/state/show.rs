@@ -27,6 +27,7 @@ pub const COMMAND: Command = Command {
 struct Arguments {
     positional: Vec<String>,
     state: Option<String>,
+    at: Option<String>,
     json: bool,
 }
 
@@ -37,6 +38,11 @@ impl FromFlags for Arguments {
         Arguments {
             positional: flags.positional(),
             state: state_to_read(flags),
+            at: flags.value(
+                "at",
+                "RUN",
+                "Show the object as it was after this run, whose number \"state history\" lists.",
+            ),
             json: flags.switch("json", false, "Output the object as JSON."),
         }
     }
@@ -50,15 +56,33 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "Give exactly one argument: the address of one resource instance.",
         ));
     };
+    let earlier = earlier(session, arguments)?;
     if arguments.json {
-        return Ok(show_json(session, arguments, name));
+        return Ok(show_json(session, arguments, earlier, name));
     }
-    let state = state_session::read(session, arguments.state.as_deref())?.ok_or_else(|| no_state(session))?;
+    let state = match earlier {
+        Some(state) => state,
+        None => state_session::read(session, arguments.state.as_deref())?.ok_or_else(|| no_state(session))?,
+    };
     let shown = only(&state, name).and_then(|only| Ok((state_schemas(session, &only)?, only)));
     let (schemas, only) = shown?;
     let style = session.invocation.shown.style(&session.ui);
     let text = views::diff::state_text(&only, &schemas, style);
     Ok(Outcome::text(text))
+}
+
+/// Returns the state after the run of `-at`.
+fn earlier(session: &Session, arguments: &Arguments) -> Result<Option<State>, Failure> {
+    let Some(run) = &arguments.at else { return Ok(None) };
+    if arguments.state.is_some() {
+        return Err(Failure::usage(
+            "Incompatible options",
+            "The option -at is about the history of the backend, and -state names a file, which has none.",
+        ));
+    }
+    let run = state_session::run_number(run)?;
+    let (store, workspace) = state_session::with_history(session)?;
+    Ok(Some(store.state_at(&workspace, run)?))
 }
 
 /// Returns a state with a single instance, so that only its provider is needed for showing it.
@@ -82,10 +106,13 @@ fn only(state: &State, name: &str) -> Result<State, Diagnostics> {
 }
 
 /// Returns the document of one instance, including diagnostics.
-fn show_json(session: &Session, arguments: &Arguments, name: &str) -> Outcome {
+fn show_json(session: &Session, arguments: &Arguments, earlier: Option<State>, name: &str) -> Outcome {
     let found = || -> Result<Json, Diagnostics> {
-        let state = state_session::read_leniently(session, arguments.state.as_deref())?
-            .ok_or_else(|| Diagnostic::error("No state file was found!", "The working directory has no state."))?;
+        let state = match earlier {
+            Some(state) => state,
+            None => state_session::read_leniently(session, arguments.state.as_deref())?
+                .ok_or_else(|| Diagnostic::error("No state file was found!", "The working directory has no state."))?,
+        };
         let only = only(&state, name)?;
         let schemas = state_schemas(session, &only)?;
         Ok(json::state::single_object(&only, &schemas))

@@ -1,0 +1,246 @@
+//! JSON texts that a column of the type `jsonb` may not restore.
+//!
+//! `jsonb` keeps values and not texts: it orders keys its own way, writes numbers without exponents, and has no place for the
+//! character NUL. A state must come back byte for byte, so a text that the column would not restore is stored a second time, in a
+//! column of the type `json`, which keeps texts.
+
+use serde_json::Value;
+
+/// Size in bytes above which a text is stored as `json` only. The limit of `jsonb` is 256 MB for one string or array.
+const LARGE: usize = 64 << 20;
+
+/// Digits and exponent up to which a number is stored as `jsonb`; the limit there is 131,072 digits.
+const LONG_NUMBER: usize = 1000;
+
+/// Compact JSON text.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Json(String);
+
+impl std::fmt::Debug for Json {
+    /// Prints the length only: attributes hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Json({} bytes)", self.0.len())
+    }
+}
+
+impl Json {
+    /// Removes the blanks between the tokens of a valid text.
+    pub fn compact(text: &str) -> Json {
+        let mut out = String::with_capacity(text.len());
+        let (mut inside, mut escaped) = (false, false);
+        for character in text.chars() {
+            if inside {
+                match character {
+                    _ if escaped => escaped = false,
+                    '\\' => escaped = true,
+                    '"' => inside = false,
+                    _ => {}
+                }
+            } else if matches!(character, ' ' | '\t' | '\n' | '\r') {
+                continue;
+            } else {
+                inside = character == '"';
+            }
+            out.push(character);
+        }
+        Json(out)
+    }
+
+    pub fn string(text: &str) -> Json {
+        Json(written(&Value::from(text)))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn into_text(self) -> String {
+        self.0
+    }
+
+    /// Returns the texts for a pair of columns, `jsonb` and `json`. The second one is absent if the first restores this text.
+    pub fn columns(&self) -> (Option<&str>, Option<&str>) {
+        let text = &*self.0;
+        let Some(value) = value_for_jsonb(text) else {
+            return (None, Some(text));
+        };
+        let restored = !has_other_form(&value) && canonical(value) == text;
+        (Some(text), (!restored).then_some(text))
+    }
+
+    /// Restores a text from a pair of columns. A database without either has `null`.
+    pub fn from_columns(jsonb: Option<&str>, exact: Option<&str>) -> Json {
+        match (exact, jsonb) {
+            (Some(exact), _) => Json::compact(exact),
+            (None, Some(jsonb)) => match serde_json::from_str(jsonb) {
+                Ok(value) => Json(canonical(value)),
+                Err(_) => Json::compact(jsonb),
+            },
+            (None, None) => Json("null".to_owned()),
+        }
+    }
+}
+
+/// Parses a text; `None` if `jsonb` cannot hold it, or too little of it.
+fn value_for_jsonb(text: &str) -> Option<Value> {
+    if text.len() > LARGE {
+        return None;
+    }
+    let value: Value = serde_json::from_str(text).ok()?;
+    fits(&value).then_some(value)
+}
+
+fn fits(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::Number(number) => {
+            let digits = number.as_str();
+            let exponent = digits.split(['e', 'E']).nth(1).map_or(Ok(0), str::parse::<i64>);
+            let small = exponent.is_ok_and(|exponent| exponent.unsigned_abs() < LONG_NUMBER as u64);
+            digits.len() < LONG_NUMBER && small
+        }
+        Value::String(text) => !text.contains('\0'),
+        Value::Array(items) => items.iter().all(fits),
+        Value::Object(members) => members.iter().all(|(name, value)| !name.contains('\0') && fits(value)),
+    }
+}
+
+/// Returns true if a number has a form in which `jsonb` does not write it: with an exponent, or a zero with a sign.
+fn has_other_form(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            let digits = number.as_str();
+            let is_zero = digits.bytes().all(|b| matches!(b, b'-' | b'0' | b'.'));
+            digits.contains(['e', 'E']) || digits.starts_with('-') && is_zero
+        }
+        Value::Array(items) => items.iter().any(has_other_form),
+        Value::Object(members) => members.values().any(has_other_form),
+        _ => false,
+    }
+}
+
+/// Writes a value as states have it: keys in order, the escapes of Go's encoder.
+fn canonical(mut value: Value) -> String {
+    value.sort_all_objects();
+    written(&value)
+}
+
+fn written(value: &Value) -> String {
+    let text = value.to_string();
+    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return text;
+    }
+    // These characters stand in strings only.
+    let mut out = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match character {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Writes compact JSON over several lines, as state files are written.
+pub(crate) fn indented(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let (mut inside, mut escaped, mut level) = (false, false, 0_usize);
+    let line = |level: usize, out: &mut String| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", level));
+    };
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if inside {
+            out.push(character);
+            match character {
+                _ if escaped => escaped = false,
+                '\\' => escaped = true,
+                '"' => inside = false,
+                _ => {}
+            }
+            continue;
+        }
+        match character {
+            '{' | '[' => {
+                out.push(character);
+                match characters.next_if(|next| matches!(next, '}' | ']')) {
+                    Some(close) => out.push(close),
+                    None => {
+                        level += 1;
+                        line(level, &mut out);
+                    }
+                }
+            }
+            '}' | ']' => {
+                level = level.saturating_sub(1);
+                line(level, &mut out);
+                out.push(character);
+            }
+            ',' => {
+                out.push(',');
+                line(level, &mut out);
+            }
+            ':' => out.push_str(": "),
+            other => {
+                inside = other == '"';
+                out.push(other);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns which columns a text needs.
+    fn columns(text: &str) -> (bool, bool) {
+        let json = Json::compact(text);
+        let (jsonb, exact) = json.columns();
+        (jsonb.is_some(), exact.is_some())
+    }
+
+    #[test]
+    fn text_that_jsonb_restores_is_stored_once() {
+        for text in [
+            "{}",
+            r#"{"a":1,"b":[1.50,-2,0.000001,"\u003c\n\\\""],"c":null,"é":true}"#,
+            "123456789012345678901234567890",
+        ] {
+            assert_eq!(columns(text), (true, false), "{text}");
+            // `jsonb` writes blanks, and orders keys by length.
+            let stored = text.replace(',', ", ").replace(':', ": ");
+            assert_eq!(Json::from_columns(Some(&stored), None).as_str(), text);
+        }
+    }
+
+    #[test]
+    fn text_in_another_form_is_kept_beside_its_value() {
+        for text in [
+            r#"{"b":1,"a":2}"#,
+            "1e3",
+            "-0",
+            "-0.0",
+            r#"{"a":1,"a":2}"#,
+            r#""<""#,
+            r#""\/""#,
+        ] {
+            assert_eq!(columns(text), (true, true), "{text}");
+            assert_eq!(Json::from_columns(Some("1"), Some(text)).as_str(), text);
+        }
+    }
+
+    #[test]
+    fn text_that_jsonb_refuses_is_kept_as_text_only() {
+        let long = "9".repeat(LONG_NUMBER);
+        for text in [r#""\u0000""#, r#"{"\u0000":1}"#, r#""\ud800""#, "1e2000", &*long] {
+            assert_eq!(columns(text), (false, true), "{text}");
+        }
+    }
+}
