@@ -110,6 +110,22 @@ const STORES: provider_terraform::Stores = &[
     (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
 ];
 
+/// Key providers of clouds, for the encryption of states and saved plans.
+#[cfg(feature = "cloud-stores")]
+pub const KEY_PROVIDERS: &[&str] = key_providers::NAMES;
+#[cfg(not(feature = "cloud-stores"))]
+pub const KEY_PROVIDERS: &[&str] = &[];
+
+/// Answers a request for a key; `None` if this build has no such key provider.
+pub fn serve_keys(name: &str) -> Option<ExitCode> {
+    #[cfg(feature = "cloud-stores")]
+    if KEY_PROVIDERS.contains(&name) {
+        return Some(key_providers::serve(name));
+    }
+    let _ = name;
+    None
+}
+
 /// Plugins that this build leaves out: the name, and the Cargo feature that adds it.
 const LEFT_OUT: &[(&str, &str)] = &[
     #[cfg(not(feature = "ssh"))]
@@ -130,6 +146,12 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("oss", "cloud-stores"),
     #[cfg(not(feature = "cloud-stores"))]
     ("s3", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("aws_kms", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("azure_vault", "cloud-stores"),
+    #[cfg(not(feature = "cloud-stores"))]
+    ("gcp_kms", "cloud-stores"),
 ];
 
 /// Builds the entry of a provider in the public registry's `hashicorp` namespace.

@@ -1,6 +1,7 @@
 //! `monoform internal-plugin`: serves built-in plugins, lists them, and links to them for other tools.
 //!
 //! - `provider NAME`, `provisioner NAME`, `state NAME`: serves the plugin over gRPC to the program that started it.
+//! - `key-provider NAME`: answers one request for a key of the encryption of states.
 //! - `packed ADDRESS VERSION`: runs a provider of the pack from memory.
 //! - `list`: prints the table of built-in plugins, and the providers of the pack.
 //! - `link DIR`: links to the built-in providers in the layout of a filesystem mirror, so that Terraform and OpenTofu can
@@ -13,20 +14,22 @@ use std::process::ExitCode;
 
 use packages::packed::Carried;
 
-use crate::builtins::{Kind, PLUGINS, Plugin, Sort, find, own_executable};
+use crate::builtins::{KEY_PROVIDERS, Kind, PLUGINS, Plugin, Sort, find, own_executable, serve_keys};
 use crate::packed;
 
 const USAGE: &str = "\
 Usage: monoform internal-plugin provider NAME
        monoform internal-plugin provisioner NAME
        monoform internal-plugin state NAME
+       monoform internal-plugin key-provider NAME
        monoform internal-plugin packed ADDRESS VERSION
        monoform internal-plugin list
        monoform internal-plugin link DIR
 
-  provider, provisioner and state serve a built-in plugin, and packed becomes a
-  provider that this executable carries; they are called by the program that
-  uses the plugin, not by people. list shows all of them. link
+  provider, provisioner and state serve a built-in plugin, key-provider answers
+  one request for a key, and packed becomes a provider that this executable
+  carries; they are called by the program that uses the plugin, not by people.
+  list shows all of them. link
   makes links to the built-in providers below DIR, in the layout of a
   filesystem mirror, for use by other tools.
 ";
@@ -35,11 +38,12 @@ const USAGE_PROVIDER: &str = "\
 Usage: monoform internal-plugin provider NAME
        monoform internal-plugin provisioner NAME
        monoform internal-plugin state NAME
+       monoform internal-plugin key-provider NAME
        monoform internal-plugin packed ADDRESS VERSION
 
-  Serves a built-in plugin over gRPC to the program that started it, or runs
-  a provider that this executable carries from memory. People do not run it
-  themselves.
+  Serves a built-in plugin over gRPC to the program that started it, answers a
+  request for a key, or runs a provider that this executable carries from
+  memory. People do not run it themselves.
 ";
 
 const USAGE_LIST: &str = "\
@@ -72,7 +76,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
     if words.iter().any(helps) {
         let command = words.iter().find(|word| !helps(word));
         return print(match command {
-            Some(&("provider" | "provisioner" | "state" | "packed")) => USAGE_PROVIDER,
+            Some(&("provider" | "provisioner" | "state" | "key-provider" | "packed")) => USAGE_PROVIDER,
             Some(&"list") => USAGE_LIST,
             Some(&"link") => USAGE_LINK,
             _ => USAGE,
@@ -82,6 +86,12 @@ pub fn run(args: &[OsString]) -> ExitCode {
         ["provider", name] => named(name, Sort::Provider),
         ["provisioner", name] => named(name, Sort::Provisioner),
         ["state", name] => named(name, Sort::StateStore),
+        ["key-provider", name] => serve_keys(name).unwrap_or_else(|| {
+            let known = KEY_PROVIDERS.join(", ");
+            fail(&format!(
+                "There is no built-in key provider \"{name}\". The built-in ones are: {known}.\n"
+            ))
+        }),
         ["packed", provider, version] => fail(&packed::run(provider, version)),
         ["list"] => print(&(list() + &carried())),
         ["link", dir] if dir.starts_with('-') => fail(&format!("There is no option {dir}.\n\n{USAGE_LINK}")),
@@ -92,7 +102,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         ["help"] => print(USAGE),
         ["list", ..] => fail(USAGE_LIST),
         ["link", ..] => fail(USAGE_LINK),
-        ["provider" | "provisioner" | "state" | "packed", ..] => fail(USAGE_PROVIDER),
+        ["provider" | "provisioner" | "state" | "key-provider" | "packed", ..] => fail(USAGE_PROVIDER),
         _ => fail(USAGE),
     }
 }
@@ -156,6 +166,10 @@ fn list() -> String {
             stands_for,
             protocols.join(", ")
         ));
+    }
+    let implemented = format!("OpenTofu {}", addrs::program::OPENTOFU_VERSION);
+    for name in KEY_PROVIDERS {
+        out.push_str(&format!("{name:<12} {:<12} {implemented:<18} -\n", "key provider"));
     }
     out
 }

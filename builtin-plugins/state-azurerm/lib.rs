@@ -10,6 +10,7 @@
 //!   from the Resource Manager.
 //! - [`client`]: the blobs and leases. It makes its own requests: the official library is young and has no account keys, and
 //!   `object_store` knows neither leases nor the metadata of a blob.
+//! - [`vault`]: keys of Key Vault for the key provider `azure_vault`, whose credentials are those of this backend.
 
 mod access;
 mod client;
@@ -20,6 +21,7 @@ mod manager;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod vault;
 
 use std::sync::Arc;
 
@@ -27,6 +29,7 @@ use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
 use store_client::guard::Guarded;
 
 pub use config::Config;
+pub use vault::Vault;
 
 /// Name of the store, which is that of the backend.
 pub const NAME: &str = "azurerm";

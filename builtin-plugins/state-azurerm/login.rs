@@ -117,8 +117,8 @@ enum Way {
 pub(crate) struct Login {
     server: String,
     way: Option<Way>,
-    /// Cached tokens for the storage and for the Resource Manager.
-    tokens: [TokenCache; 2],
+    /// Cached tokens for the storage, for the Resource Manager, and for a key vault.
+    tokens: [TokenCache; 3],
 }
 
 /// Service that a token is for.
@@ -126,6 +126,7 @@ pub(crate) struct Login {
 pub(crate) enum For<'a> {
     Storage(&'a str),
     Manager(&'a str),
+    Vault(&'a str),
 }
 
 pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
@@ -198,6 +199,7 @@ impl Login {
         let (cache, resource) = match what {
             For::Storage(resource) => (&self.tokens[0], resource),
             For::Manager(resource) => (&self.tokens[1], resource),
+            For::Vault(resource) => (&self.tokens[2], resource),
         };
         cache.get(self.ask(http, resource)).await
     }

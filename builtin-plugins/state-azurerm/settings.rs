@@ -118,21 +118,7 @@ fn again(answer: &Answer) -> bool {
 
 impl Settings {
     pub async fn new(config: &Config) -> Result<Settings> {
-        let agent = match env::var("AZURE_HTTP_USER_AGENT") {
-            Some(more) => format!("Monoform/{} {more}", env!("CARGO_PKG_VERSION")),
-            None => format!("Monoform/{}", env!("CARGO_PKG_VERSION")),
-        };
-        let http = HttpClient::new(HttpSettings {
-            retries: Retries {
-                max: 4,
-                wait_min: Duration::from_secs(1),
-                wait_max: Duration::from_secs(30),
-                again,
-            },
-            user_agent: Some(agent),
-            ..HttpSettings::default()
-        })
-        .map_err(|e| Diagnostic::error(SUMMARY, format!("Requests cannot be made: {e}.")))?;
+        let http = client()?;
         let cloud = cloud(config, &http).await?;
         let how = match (
             text(&config.access_key, &["ARM_ACCESS_KEY"]),
@@ -190,7 +176,26 @@ impl Settings {
     }
 }
 
-async fn cloud(config: &Config, http: &HttpClient) -> Result<Cloud> {
+/// Creates the HTTP client for all services.
+pub(crate) fn client() -> Result<HttpClient> {
+    let agent = match env::var("AZURE_HTTP_USER_AGENT") {
+        Some(more) => format!("Monoform/{} {more}", env!("CARGO_PKG_VERSION")),
+        None => format!("Monoform/{}", env!("CARGO_PKG_VERSION")),
+    };
+    let http = HttpClient::new(HttpSettings {
+        retries: Retries {
+            max: 4,
+            wait_min: Duration::from_secs(1),
+            wait_max: Duration::from_secs(30),
+            again,
+        },
+        user_agent: Some(agent),
+        ..HttpSettings::default()
+    });
+    Ok(http.map_err(|e| Diagnostic::error(SUMMARY, format!("Requests cannot be made: {e}.")))?)
+}
+
+pub(crate) async fn cloud(config: &Config, http: &HttpClient) -> Result<Cloud> {
     if let Some(host) = text(&config.metadata_host, &["ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST"]) {
         let described = clouds::described(http, &host).await;
         return described.map_err(|why| problem("metadata_host", format!("The cloud is not known: {why}.")).into());
@@ -271,7 +276,7 @@ fn requested(config: &Config) -> Option<Requested> {
     }
 }
 
-fn login(config: &Config, cloud: &Cloud) -> Result<Login> {
+pub(crate) fn login(config: &Config, cloud: &Cloud) -> Result<Login> {
     let of_workload = flag(
         "use_aks_workload_identity",
         &config.use_aks_workload_identity,

@@ -12,7 +12,7 @@ use store_client::profile::{self, UnreadableFile};
 use store_client::sum::sha256_base64;
 use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Url};
 
-use crate::credentials::{Credentials, Source};
+use crate::credentials::{Credentials, OBJECTS, Source};
 
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
@@ -91,6 +91,20 @@ fn again(answer: &Answer) -> bool {
     matches!(answer.status.as_u16(), 408 | 429 | 500 | 502..=504)
 }
 
+/// Creates the HTTP client for all services.
+pub(crate) fn client() -> Result<HttpClient> {
+    let http = HttpClient::new(HttpSettings {
+        retries: Retries {
+            max: 4,
+            wait_min: Duration::from_secs(1),
+            wait_max: Duration::from_secs(30),
+            again,
+        },
+        ..HttpSettings::default()
+    });
+    Ok(http.map_err(|e| Diagnostic::error(SUMMARY, format!("Requests cannot be made: {e}.")))?)
+}
+
 impl Config {
     /// Returns the errors in the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
@@ -125,34 +139,28 @@ impl Config {
             prefix if prefix.ends_with('/') => prefix.to_owned(),
             prefix => format!("{prefix}/"),
         };
-        let http = HttpClient::new(HttpSettings {
-            retries: Retries {
-                max: 4,
-                wait_min: Duration::from_secs(1),
-                wait_max: Duration::from_secs(30),
-                again,
-            },
-            ..HttpSettings::default()
-        });
-        let source = self.source()?;
+        let variable = env::first(&["GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"]);
+        let source = self.source(variable, env::var("STORAGE_EMULATOR_HOST"))?;
         Ok(Settings {
             bucket: self.bucket.text().to_owned(),
             prefix,
             encryption: self.encryption()?,
             endpoint: self.endpoint(&source)?,
-            credentials: Credentials::new(
-                source,
-                text(
-                    &self.impersonate_service_account,
-                    &[
-                        "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
-                        "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
-                    ],
-                ),
-                self.delegates(),
-            ),
-            http: http.map_err(|e| Diagnostic::error(SUMMARY, format!("Requests cannot be made: {e}.")))?,
+            credentials: self.credentials(source, OBJECTS),
+            http: client()?,
         })
+    }
+
+    /// Returns the credentials of a source, or of the service account that is impersonated with it.
+    pub(crate) fn credentials(&self, source: Source, scope: &'static str) -> Credentials {
+        let impersonate = text(
+            &self.impersonate_service_account,
+            &[
+                "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+                "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+            ],
+        );
+        Credentials::new(source, impersonate, self.delegates(), scope)
     }
 
     fn delegates(&self) -> Vec<String> {
@@ -164,17 +172,19 @@ impl Config {
             .collect()
     }
 
-    fn source(&self) -> Result<Source> {
+    /// Returns the source of credentials. `variable` has credentials if there is no argument; without any, an emulator gets
+    /// none.
+    pub(crate) fn source(&self, variable: Option<String>, emulator: Option<String>) -> Result<Source> {
         if let Some(token) = text(&self.access_token, &["GOOGLE_OAUTH_ACCESS_TOKEN"]) {
             return Ok(Source::Token(token));
         }
         let given = match self.credentials.text() {
-            "" => env::first(&["GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"]),
+            "" => variable,
             text => Some(text.to_owned()),
         };
         let Some(given) = given else {
             // As in Google's clients, an emulator is used without credentials.
-            return Ok(match env::var("STORAGE_EMULATOR_HOST") {
+            return Ok(match emulator {
                 Some(_) => Source::Nobody,
                 None => Source::Default,
             });

@@ -14,7 +14,7 @@ use crate::federation;
 use crate::impersonation::{EVERYTHING, address, impersonated, problem};
 
 /// Scope of tokens for objects.
-const OBJECTS: &str = "https://www.googleapis.com/auth/devstorage.read_write";
+pub(crate) const OBJECTS: &str = "https://www.googleapis.com/auth/devstorage.read_write";
 const TOKENS: &str = "https://oauth2.googleapis.com/token";
 const GOOGLE: &str = "googleapis.com";
 
@@ -46,6 +46,7 @@ pub(crate) struct Credentials {
     source: Source,
     impersonate: Option<String>,
     delegates: Vec<String>,
+    scope: &'static str,
     token: TokenCache,
 }
 
@@ -73,11 +74,17 @@ fn default_json(path: &PathBuf) -> Result<Json> {
 }
 
 impl Credentials {
-    pub fn new(source: Source, impersonate: Option<String>, delegates: Vec<String>) -> Credentials {
+    pub fn new(
+        source: Source,
+        impersonate: Option<String>,
+        delegates: Vec<String>,
+        scope: &'static str,
+    ) -> Credentials {
         Credentials {
             source,
             impersonate,
             delegates,
+            scope,
             token: TokenCache::default(),
         }
     }
@@ -140,12 +147,12 @@ impl Credentials {
 
     async fn find(&self, http: &HttpClient) -> Result<Token> {
         let Some(account) = &self.impersonate else {
-            return self.base(http, OBJECTS).await;
+            return self.base(http, self.scope).await;
         };
         let base = self.base(http, EVERYTHING).await?;
         let host = format!("iamcredentials.{}", self.source.universe());
         let address = format!("https://{host}/v1/projects/-/serviceAccounts/{account}:generateAccessToken");
-        impersonated(http, &base, &address, &self.delegates, OBJECTS).await
+        impersonated(http, &base, &address, &self.delegates, self.scope).await
     }
 
     /// Requests a token of the source itself, without impersonation.

@@ -8,12 +8,14 @@
 //!   of other providers that Google accepts.
 //! - [`client`]: the objects and locks, by the JSON API. The store makes its own five requests: the official library brings gRPC
 //!   along, and `object_store` has neither customer-supplied keys nor conditional deletes.
+//! - [`kms`]: keys of Cloud KMS for the key provider `gcp_kms`, whose credentials are those of this backend.
 
 mod client;
 mod config;
 mod credentials;
 mod federation;
 mod impersonation;
+mod kms;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +25,7 @@ use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
 use store_client::guard::Guarded;
 
 pub use config::Config;
+pub use kms::Kms;
 
 /// Name of the store, which is that of the backend.
 pub const NAME: &str = "gcs";

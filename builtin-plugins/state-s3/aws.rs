@@ -131,6 +131,11 @@ pub(crate) fn problem(summary: &str, what: &str, place: &ResourceNames<'_>, answ
                 .to_owned()
         }
         "KMS.NotFoundException" => "Correct kms_key_id, or create the key in the region of the bucket.".to_owned(),
+        "NotFoundException" => format!("Correct kms_key_id, or create the key in the region {}.", place.region),
+        "IncorrectKeyException" => "It was encrypted with another key than that of kms_key_id.".to_owned(),
+        "InvalidCiphertextException" => {
+            "It was encrypted with another key or another encryption_context, or it was damaged.".to_owned()
+        }
         _ => String::new(),
     };
     Diagnostic::error(summary, answer.describe(what, &code, &message, &advice)).into()

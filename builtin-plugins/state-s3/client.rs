@@ -13,7 +13,7 @@ use store_client::xml::Xml;
 use store_client::{Answer, Method, Url};
 
 use crate::aws::{self, Request, ResourceNames, code};
-use crate::credentials::{Credentials, account_id};
+use crate::credentials::Credentials;
 use crate::services::url;
 use crate::settings::{Encryption, Settings};
 
@@ -26,32 +26,8 @@ pub(crate) struct Client {
 impl Client {
     /// Creates a client; checks its credentials and account first.
     pub async fn connect(settings: Settings) -> Result<Client> {
-        let client = Client {
-            credentials: Credentials::new(settings.sources.clone()),
-            settings,
-        };
-        let Settings {
-            http,
-            services,
-            accounts,
-            ..
-        } = &client.settings;
-        let credential = client.credentials.get(http, services).await?;
-        // By default the account is requested even without a list: that checks the credentials before anything is
-        // planned.
-        if accounts.validate || accounts.request {
-            let account = account_id(http, services, &credential, accounts.validate).await?;
-            let refused = match (&accounts.allowed, &accounts.forbidden) {
-                (Some(allowed), _) if !allowed.contains(&account) => "is not one of allowed_account_ids",
-                (_, Some(forbidden)) if forbidden.contains(&account) => "is one of forbidden_account_ids",
-                _ => return Ok(client),
-            };
-            let detail = format!(
-                "AWS account ID not allowed: {account}. The credentials belong to this account, which {refused}."
-            );
-            return Err(Diagnostic::error("Invalid account ID", detail).into());
-        }
-        Ok(client)
+        let credentials = settings.account().await?;
+        Ok(Client { settings, credentials })
     }
 
     pub fn place(&self) -> ResourceNames<'_> {

@@ -9,12 +9,14 @@
 //! - [`aws`]: signed requests. Signatures are made by the crate `reqsign`; its sources of credentials support neither roles of
 //!   profiles nor SSO sessions nor other endpoints, so there are own ones.
 //! - [`client`]: the objects, and [`locks`].
+//! - [`kms`]: data keys of KMS for the key provider `aws_kms`, whose arguments are those of this backend.
 
 mod aws;
 mod client;
 mod config;
 mod credentials;
 mod endpoints;
+mod kms;
 mod locks;
 mod services;
 mod settings;
@@ -25,6 +27,7 @@ use monoform_sdk::{Diagnostics, Result, StateClient, StateStore, async_trait};
 use store_client::guard::Guarded;
 
 pub use config::Config;
+pub use kms::Kms;
 
 /// Name of the store, which is that of the backend.
 pub const NAME: &str = "s3";

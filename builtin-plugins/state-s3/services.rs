@@ -9,6 +9,7 @@ pub(crate) struct Services {
     pub region: String,
     pub s3: String,
     pub dynamodb: String,
+    pub kms: String,
     pub iam: String,
     pub sts: String,
     pub sts_region: String,

@@ -9,7 +9,7 @@ use store_client::sum::md5_base64;
 use store_client::{Answer, HttpClient, Proxy, Retries, Settings as HttpSettings, Tls};
 
 use crate::config::{Config, Endpoints, invalid, list, text};
-use crate::credentials::{Files, Sources};
+use crate::credentials::{Credentials, Files, Sources, account_id};
 use crate::endpoints;
 use crate::services::Services;
 
@@ -132,6 +132,33 @@ impl Settings {
             http: client(config)?,
         })
     }
+
+    /// Finds credentials, and checks the account that they belong to.
+    pub async fn account(&self) -> Result<Credentials> {
+        let Settings {
+            http,
+            services,
+            accounts,
+            ..
+        } = self;
+        let credentials = Credentials::new(self.sources.clone());
+        let credential = credentials.get(http, services).await?;
+        // By default the account is requested even without a list: that checks the credentials before anything is
+        // planned.
+        if accounts.validate || accounts.request {
+            let account = account_id(http, services, &credential, accounts.validate).await?;
+            let refused = match (&accounts.allowed, &accounts.forbidden) {
+                (Some(allowed), _) if !allowed.contains(&account) => "is not one of allowed_account_ids",
+                (_, Some(forbidden)) if forbidden.contains(&account) => "is one of forbidden_account_ids",
+                _ => return Ok(credentials),
+            };
+            let detail = format!(
+                "AWS account ID not allowed: {account}. The credentials belong to this account, which {refused}."
+            );
+            return Err(Diagnostic::error("Invalid account ID", detail).into());
+        }
+        Ok(credentials)
+    }
 }
 
 /// Returns the region of the bucket, which must be a known one unless the configuration skips the check.
@@ -194,6 +221,13 @@ fn services(config: &Config, region: String) -> Services {
             &sts_region,
             [&nested.sts, &config.sts_endpoint],
             ["AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"],
+        ),
+        // The key provider has no argument for this address: it is that of the SDKs.
+        kms: address(
+            "kms",
+            &region,
+            [&Attr::Null, &Attr::Null],
+            ["AWS_ENDPOINT_URL_KMS", "AWS_KMS_ENDPOINT"],
         ),
         sso: text(&nested.sso)
             .or_else(|| env::var("AWS_ENDPOINT_URL_SSO"))

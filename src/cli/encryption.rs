@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError};
 
 use config::files::Disk;
 use config::known::{KnownRoot, may_encrypt};
-use encryption::Encryption;
 use encryption::settings::Settings;
+use encryption::{Encryption, Programs};
 use state::{Cipher, Codec};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -65,7 +65,12 @@ impl Session {
         let workspace = stores::workspace::selected(&self.stores())?;
         let cwd = self.original_dir.to_str().unwrap_or(".");
         let known = KnownRoot::new(root.module, &self.set_variables(), cwd, &workspace);
-        let found = Encryption::new(settings, known, &self.env)?;
+        let program = self.builtins.executable.to_string_lossy().into_owned();
+        let programs = Programs {
+            key_providers: vec![program, "internal-plugin".to_owned(), "key-provider".to_owned()],
+            left_out: self.builtins.left_out.clone(),
+        };
+        let found = Encryption::new(settings, known, &self.env, programs)?;
         self.show_now(found.warnings(), &root.sources);
         Ok(Some(Arc::new(found)))
     }

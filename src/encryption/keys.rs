@@ -11,6 +11,7 @@ use schema::BlockSchema;
 use syntax::ast::TraversalStep;
 use syntax::{Diagnostic, Diagnostics, Range};
 
+use crate::Programs;
 use crate::envelope::Metadata;
 use crate::method::{self, Method};
 use crate::providers::{Arguments, KeyProvider, Keys, ProviderError};
@@ -31,6 +32,7 @@ pub(crate) struct Builder {
     settings: Settings,
     root: KnownRoot,
     environment: Environment,
+    programs: Programs,
 }
 
 /// Evaluation of one method, with the key providers that it needs.
@@ -44,11 +46,12 @@ struct Run<'m> {
 }
 
 impl Builder {
-    pub fn new(settings: Settings, root: KnownRoot, environment: Environment) -> Builder {
+    pub fn new(settings: Settings, root: KnownRoot, environment: Environment, programs: Programs) -> Builder {
         Builder {
             settings,
             root,
             environment,
+            programs,
         }
     }
 
@@ -168,6 +171,16 @@ impl Builder {
         let Some(kind) = KeyProvider::of_type(ty) else {
             return Err(unknown_type(ty).at(&component.range).into());
         };
+        if let Some((_, feature)) = self.programs.left_out.iter().find(|(name, _)| *name == ty) {
+            let problem = Diagnostic::error(
+                "Key provider left out of this build",
+                format!(
+                    "This executable was built without the key provider \"{ty}\". Use a complete build, or one with the feature \
+                     \"{feature}\"."
+                ),
+            );
+            return Err(problem.at(&component.range).into());
+        }
         run.waiting.push(address.clone());
         let arguments = self.arguments(component, &kind.schema(), run)?;
         run.waiting.pop();
@@ -183,7 +196,9 @@ impl Builder {
             let problem = Diagnostic::error(summary, format!("{key} failed with error: {error}."));
             Diagnostics::from(problem.at(&component.range))
         };
-        let built = kind.build(&arguments, &self.environment).map_err(failed)?;
+        let built = kind
+            .build(&arguments, &self.environment, &self.programs)
+            .map_err(failed)?;
         let keys = match run.mode {
             Mode::Encrypt => {
                 let (encryption, metadata) = built.new_key().map_err(failed)?;
@@ -223,15 +238,9 @@ impl Builder {
 }
 
 fn unknown_type(ty: &str) -> Diagnostic {
-    let detail = match crate::providers::NOT_YET.contains(&ty) {
-        true => format!(
-            "The key provider \"{ty}\" of OpenTofu is not supported here yet. There are: {}.",
-            crate::providers::TYPES.join(", ")
-        ),
-        false => format!(
-            "Can not find \"{ty}\". There is no such key provider; there are: {}.",
-            crate::providers::TYPES.join(", ")
-        ),
-    };
+    let detail = format!(
+        "Can not find \"{ty}\". There is no such key provider; there are: {}.",
+        crate::providers::TYPES.join(", ")
+    );
     Diagnostic::error("Unknown key_provider type", detail)
 }

@@ -31,6 +31,15 @@ use keys::Builder;
 use settings::{Settings, TargetSettings};
 pub use target::Target;
 
+/// Programs that serve the key providers of clouds.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    /// Program and arguments, before the name of the key provider.
+    pub key_providers: Vec<String>,
+    /// Key providers that this build leaves out: the name, and the Cargo feature that adds it.
+    pub left_out: Vec<(&'static str, &'static str)>,
+}
+
 /// Configuration of the encryption of a working directory.
 #[derive(Debug)]
 pub struct Encryption {
@@ -46,7 +55,12 @@ impl Encryption {
     ///
     /// # Errors
     /// A target names no declared method, or one that it forbids.
-    pub fn new(settings: Settings, root: KnownRoot, environment: &Environment) -> Result<Encryption, Diagnostics> {
+    pub fn new(
+        settings: Settings,
+        root: KnownRoot,
+        environment: &Environment,
+        programs: Programs,
+    ) -> Result<Encryption, Diagnostics> {
         let unencrypted = settings
             .methods
             .iter()
@@ -63,7 +77,7 @@ impl Encryption {
             .at(&method.range)
         });
         let warnings = warnings.collect();
-        let builder = Arc::new(Builder::new(settings, root, environment.clone()));
+        let builder = Arc::new(Builder::new(settings, root, environment.clone(), programs));
         let settings = builder.settings();
         let mut problems = Diagnostics::new();
         let mut target = |name: &str, target: Option<&TargetSettings>| {

@@ -20,6 +20,7 @@ pub(crate) const TYPES: &[&str] = &["aes_gcm", "external", UNENCRYPTED];
 const HEADER: Header = Header {
     magic: "OpenTofu-External-Encryption-Method",
     what: "the external encryption method",
+    limit: program::LIMIT,
 };
 const TAG: usize = 16;
 

@@ -138,6 +138,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The stores behind web servers share this crate. Every store may use it, and the crates that every plugin may
     // use.
     ("monoform-store-client", &["sdk", "http", "trust", "proxies"]),
+    // Keys of clouds, with the credentials of the backends of the same clouds.
+    (
+        "monoform-key-providers",
+        &["sdk", "state-azurerm", "state-gcs", "state-s3"],
+    ),
     // The command line uses this API, too, and its tokens and services are in the CLI configuration.
     (
         "monoform-state-remote",
@@ -170,7 +175,8 @@ fn crates_use_only_what_stands_below_them() {
         let name = package["name"].as_str().expect("a name");
         let is_store = |name: &str| name.starts_with("monoform-state-");
         let is_plugin = |name: &str| {
-            name.starts_with("monoform-provider-") || name.starts_with("monoform-provisioner-") || is_store(name)
+            let kinds = ["monoform-provider-", "monoform-provisioner-", "monoform-key-providers"];
+            kinds.iter().any(|kind| name.starts_with(kind)) || is_store(name)
         };
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let used = dependency["name"].as_str().expect("a name");

@@ -44,6 +44,7 @@ mod hcp_runs_tests;
 mod hcp_scene;
 mod hcp_tests;
 mod http;
+mod key_providers;
 mod kubernetes;
 mod lab;
 mod lost_locks;
@@ -212,6 +213,7 @@ fn main() -> ExitCode {
         &credentials_alibaba::TABLE,
         &credentials_tencent::TABLE,
     ]));
+    trials.extend(key_providers::trials());
     trials.extend(hcp_runs_tests::trials());
     for (name, test) in http::TESTS.iter().chain(encryption::TESTS) {
         trials.push(Trial::test(format!("http::{name}"), move || {

@@ -21,7 +21,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("roles_profiles_and_processes_give_credentials", credentials),
 ];
 
-struct Server {
+pub struct Server {
     child: Child,
     port: u16,
     _reserved: ServerPort,
@@ -72,6 +72,21 @@ impl Server {
         answer
     }
 
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Makes a key of KMS; returns its ID.
+    pub fn new_kms_key(&self) -> String {
+        let headers = "X-Amz-Target: TrentService.CreateKey\r\nContent-Type: application/x-amz-json-1.1\r\n";
+        let answer = self.ask("kms", "POST /", headers, "{}");
+        let id = answer
+            .split("\"KeyId\": \"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next());
+        id.unwrap_or_else(|| panic!("a key in {answer}")).to_owned()
+    }
+
     fn dynamodb(&self, operation: &str, body: &str) -> String {
         let headers =
             format!("X-Amz-Target: DynamoDB_20120810.{operation}\r\nContent-Type: application/x-amz-json-1.0\r\n");
@@ -81,7 +96,8 @@ impl Server {
     }
 }
 
-fn server() -> Arc<Server> {
+/// Returns the server that all tests share.
+pub fn server() -> Arc<Server> {
     static SERVER: OnceLock<Mutex<Weak<Server>>> = OnceLock::new();
     let mut shared = SERVER.get_or_init(Mutex::default).lock().expect("the server");
     if let Some(server) = shared.upgrade() {

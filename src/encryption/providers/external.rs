@@ -14,6 +14,7 @@ use crate::arguments::schema_of;
 const HEADER: Header = Header {
     magic: "OpenTofu-External-Key-Provider",
     what: "the external key provider",
+    limit: program::LIMIT,
 };
 
 pub(super) fn schema() -> BlockSchema {

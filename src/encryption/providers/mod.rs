@@ -3,6 +3,7 @@
 //! A provider creates a new key for each run that writes, with metadata that are stored beside the encrypted text
 //! and from which it finds the key again.
 
+mod cloud;
 mod external;
 mod openbao;
 mod pbkdf2;
@@ -10,14 +11,15 @@ pub(crate) mod program;
 mod request;
 
 use ::files::Environment;
+use cloud::{Cloud, CloudProvider};
 use cty::{Type, Value};
 use schema::BlockSchema;
 use serde::de::DeserializeOwned;
 
+use crate::Programs;
+
 /// Types of key providers.
-pub(crate) const TYPES: &[&str] = &["external", "openbao", "pbkdf2"];
-/// Types of key providers that OpenTofu has and this program lacks.
-pub(crate) const NOT_YET: &[&str] = &["aws_kms", "azure_vault", "gcp_kms"];
+pub(crate) const TYPES: &[&str] = &["aws_kms", "azure_vault", "external", "gcp_kms", "openbao", "pbkdf2"];
 
 /// Reason why a provider has no key, as a clause.
 #[derive(Debug)]
@@ -156,6 +158,7 @@ pub(crate) trait Source {
 /// Type of a key provider.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyProvider {
+    Cloud(Cloud),
     External,
     Openbao,
     Pbkdf2,
@@ -167,20 +170,27 @@ impl KeyProvider {
             "external" => Some(KeyProvider::External),
             "openbao" => Some(KeyProvider::Openbao),
             "pbkdf2" => Some(KeyProvider::Pbkdf2),
-            _ => None,
+            _ => Cloud::of_type(ty).map(KeyProvider::Cloud),
         }
     }
 
     pub fn schema(self) -> BlockSchema {
         match self {
+            KeyProvider::Cloud(cloud) => cloud.schema(),
             KeyProvider::External => external::schema(),
             KeyProvider::Openbao => openbao::schema(),
             KeyProvider::Pbkdf2 => pbkdf2::schema(),
         }
     }
 
-    pub fn build(self, arguments: &Arguments, environment: &Environment) -> Result<Box<dyn Source>, ProviderError> {
+    pub fn build(
+        self,
+        arguments: &Arguments,
+        environment: &Environment,
+        programs: &Programs,
+    ) -> Result<Box<dyn Source>, ProviderError> {
         Ok(match self {
+            KeyProvider::Cloud(cloud) => Box::new(CloudProvider::new(cloud, arguments, programs)?),
             KeyProvider::External => Box::new(external::External::new(arguments)?),
             KeyProvider::Openbao => Box::new(openbao::Openbao::new(arguments, environment)?),
             KeyProvider::Pbkdf2 => Box::new(pbkdf2::Pbkdf2::new(arguments)?),

@@ -20,6 +20,7 @@ pub(super) fn schema() -> BlockSchema {
         ("key_name", Type::String, true),
         ("key_length", Type::Number, false),
         ("transit_engine_path", Type::String, false),
+        ("associated_data", Type::String, false),
     ])
 }
 
@@ -37,6 +38,8 @@ pub(super) struct Openbao {
     headers: HeaderMap,
     key_name: String,
     key_length: u32,
+    /// Data that the server authenticates together with a key, in base64.
+    associated_data: Option<String>,
 }
 
 /// Reason why the server has no key, as a clause.
@@ -72,6 +75,10 @@ impl Openbao {
             return Err(refused(format!(
                 "data key length should one of 16, 32 or 64 bytes: got {key_length}"
             )));
+        }
+        let associated_data = arguments.text("associated_data");
+        if associated_data.is_some_and(|text| STANDARD.decode(text).is_err()) {
+            return Err(refused("associated data is not valid base64".into()));
         }
         let address = arguments.text("address").or_else(|| variable("ADDR"));
         let address = address.unwrap_or("https://127.0.0.1:8200");
@@ -112,11 +119,16 @@ impl Openbao {
             headers,
             key_name: key_name.to_owned(),
             key_length,
+            associated_data: associated_data.map(str::to_owned),
         })
     }
 
     /// Sends a request about the key; returns the data of the answer.
-    fn request(&self, action: &[&str], body: &Json) -> Result<Json, ServerError> {
+    fn request(&self, action: &[&str], mut body: Json) -> Result<Json, ServerError> {
+        // Only where it is configured: servers before OpenBao 2 and Vault 1.9 do not know it.
+        if let Some(data) = &self.associated_data {
+            body["associated_data"] = data.clone().into();
+        }
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             // As segments: a slash in the name of a key must be escaped, or it would change the path.
@@ -151,7 +163,7 @@ impl Source for Openbao {
             ))
         };
         let data = self
-            .request(&["datakey", "plaintext"], &json!({ "bits": self.key_length * 8 }))
+            .request(&["datakey", "plaintext"], json!({ "bits": self.key_length * 8 }))
             .map_err(failed)?;
         let key = plaintext(&data).map_err(failed)?;
         let ciphertext = data["ciphertext"].as_str();
@@ -168,7 +180,7 @@ impl Source for Openbao {
         let ciphertext = String::from_utf8(stored.ciphertext)
             .map_err(|_| ProviderError::Metadata("the stored key is not text".to_owned()))?;
         let body = json!({ "ciphertext": ciphertext });
-        let data = self.request(&["decrypt"], &body);
+        let data = self.request(&["decrypt"], body);
         data.and_then(|data| plaintext(&data)).map_err(|why| {
             ProviderError::Failure(format!(
                 "failed to decrypt ciphertext (check if the configuration valid and OpenBao server accessible): {why}"

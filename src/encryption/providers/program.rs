@@ -16,14 +16,16 @@ use tokio::process::Command;
 
 use super::request::{WaitError, block_on};
 
-/// Time limit of a request.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Time limit of a request to a program of the user.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// The first line of a program's output.
 pub(crate) struct Header {
     pub magic: &'static str,
     /// Description of the program in messages.
     pub what: &'static str,
+    /// Time limit of a request.
+    pub limit: Duration,
 }
 
 #[derive(Deserialize)]
@@ -63,15 +65,15 @@ pub(crate) enum ProgramError {
     Magic { what: &'static str, magic: String },
     #[error("invalid version number received from {what}: {version}")]
     Version { what: &'static str, version: i64 },
-    #[error("{what} did not end within {} seconds", LIMIT.as_secs())]
-    TimedOut { what: &'static str },
+    #[error("{what} did not end within {} seconds", limit.as_secs())]
+    TimedOut { what: &'static str, limit: Duration },
     #[error(transparent)]
     Wait(#[from] WaitError),
 }
 
 impl Header {
     fn check(&self, line: &[u8]) -> Result<(), ProgramError> {
-        let Header { magic, what } = *self;
+        let Header { magic, what, .. } = *self;
         let found: Line = serde_json::from_slice(line).map_err(|e| ProgramError::NotHeader {
             what,
             reason: ::files::json_reason(e),
@@ -95,9 +97,12 @@ impl Header {
 /// Runs a program; returns its output after the header.
 pub(crate) fn run(command: &[String], input: &[u8], header: &Header) -> Result<Vec<u8>, ProgramError> {
     block_on(async {
-        match tokio::time::timeout(LIMIT, exchange(command, input, header)).await {
+        match tokio::time::timeout(header.limit, exchange(command, input, header)).await {
             Ok(result) => result,
-            Err(_) => Err(ProgramError::TimedOut { what: header.what }),
+            Err(_) => Err(ProgramError::TimedOut {
+                what: header.what,
+                limit: header.limit,
+            }),
         }
     })?
 }

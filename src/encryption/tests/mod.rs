@@ -15,7 +15,7 @@ use state::codec::Cipher as _;
 use syntax::Diagnostics;
 
 use crate::settings::Settings;
-use crate::{Encryption, Target};
+use crate::{Encryption, Programs, Target};
 
 const PASSPHRASE: &str = "correct horse battery staple";
 
@@ -32,7 +32,11 @@ fn encryption_with(config: &str, variables: &[&str]) -> Result<Encryption, Diagn
         flags: &flags,
     });
     let known = KnownRoot::new(root.module, &set, "/", "default");
-    Encryption::new(settings, known, &Environment::default())
+    let programs = Programs {
+        left_out: vec![("azure_vault", "cloud-stores")],
+        ..Programs::default()
+    };
+    Encryption::new(settings, known, &Environment::default(), programs)
 }
 
 /// Reads the body of an `encryption` block.

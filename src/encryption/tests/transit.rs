@@ -48,6 +48,19 @@ fn server() -> (String, Arc<Mutex<Vec<String>>>) {
                 {
                     (200, format!("{{\"data\":{{\"plaintext\":\"{key}\"}}}}"))
                 }
+                "post /v1/my/transit/datakey/plaintext/a%20key http/1.1"
+                    if text.ends_with("{\"bits\":256,\"associated_data\":\"zw52\"}") =>
+                {
+                    (
+                        200,
+                        format!("{{\"data\":{{\"plaintext\":\"{key}\",\"ciphertext\":\"vault:v1:env\"}}}}"),
+                    )
+                }
+                "post /v1/my/transit/decrypt/a%20key http/1.1"
+                    if text.ends_with("{\"ciphertext\":\"vault:v1:env\",\"associated_data\":\"zw52\"}") =>
+                {
+                    (200, format!("{{\"data\":{{\"plaintext\":\"{key}\"}}}}"))
+                }
                 _ => (404, "{\"errors\":[]}".to_owned()),
             };
             requests.lock().unwrap().push(text);
@@ -104,4 +117,17 @@ fn answers_of_the_server_are_in_the_error() {
     );
     let error = refusal(&of_transit(&address, "good", "key_length = 20"));
     assert!(error.contains("16, 32 or 64 bytes: got 20"), "{error}");
+}
+
+#[test]
+fn associated_data_is_sent_with_both_requests() {
+    let (address, _) = server();
+    // The server of these tests reads requests in lower case.
+    let with = |data: &str| of_transit(&address, "good", &format!("associated_data = \"{data}\""));
+    let one = sealed(&state(&with("ZW52")));
+    assert_eq!(state(&with("ZW52")).open(&one).unwrap().text, b"secret");
+    // Without the data the server does not decrypt.
+    assert!(state(&of_transit(&address, "good", "")).open(&one).is_err());
+    let error = refusal(&with("no base64!"));
+    assert!(error.contains("associated data is not valid base64"), "{error}");
 }

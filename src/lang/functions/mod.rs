@@ -5,6 +5,7 @@
 //!
 //! `try`, `can`, `convert` and `templatestring` take expressions, not values; they are part of [`crate::eval`].
 
+mod assume;
 mod calendar;
 mod charset;
 mod collection;
@@ -50,6 +51,7 @@ enum Takes {
     ListOfString,
     ListOfBool,
     SetOfAny,
+    MapOfAny,
     MapOfListOfString,
 }
 
@@ -63,6 +65,7 @@ impl Takes {
             Takes::ListOfString => Type::list(Type::String),
             Takes::ListOfBool => Type::list(Type::Bool),
             Takes::SetOfAny => Type::set(Type::Dynamic),
+            Takes::MapOfAny => Type::map(Type::Dynamic),
             Takes::MapOfListOfString => Type::map(Type::list(Type::String)),
         }
     }
@@ -261,7 +264,11 @@ const GROUPS: &[Group] = &[
         &[collection::FUNCTIONS, merging::FUNCTIONS, sets::FUNCTIONS],
         &[],
     ),
-    group("Types and errors", &[conversion::FUNCTIONS], &["can", "convert", "try"]),
+    group(
+        "Types and errors",
+        &[assume::FUNCTIONS, conversion::FUNCTIONS],
+        &["can", "convert", "try"],
+    ),
     group(
         "Encoding",
         &[encoding::FUNCTIONS, yaml::FUNCTIONS, yamldecode::FUNCTIONS],

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use addrs::program::Mode;
 use cty::{Type, Value};
 
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, number, string, text};
@@ -232,7 +233,8 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallRes
         if newbits < 1 {
             return Err(CallError::argument(i, "must be at least 1"));
         }
-        if newbits > 32 {
+        // OpenTofu 1.13 has no limit for IPv6; with IPv4 there is no room for more.
+        if newbits > 32 && (network.width == 32 || Mode::current() == Mode::Terraform) {
             return Err(CallError::argument(i, "must not exceed 32"));
         }
         let length = i128::from(network.length) + newbits;

@@ -161,6 +161,48 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "Whether at least one element is true; false for an empty list. A null element counts as false.",
     ),
     (
+        "assumeequal",
+        "The second argument, under the assumption that the first one will be equal to it.",
+    ),
+    (
+        "assumelistlength",
+        "A list that is assumed to have a length between two bounds.",
+    ),
+    (
+        "assumelistlengthmax",
+        "A list that is assumed to have at most a number of elements.",
+    ),
+    (
+        "assumelistlengthmin",
+        "A list that is assumed to have at least a number of elements.",
+    ),
+    (
+        "assumemaplength",
+        "A map that is assumed to have a length between two bounds.",
+    ),
+    (
+        "assumemaplengthmax",
+        "A map that is assumed to have at most a number of elements.",
+    ),
+    (
+        "assumemaplengthmin",
+        "A map that is assumed to have at least a number of elements.",
+    ),
+    ("assumenotnull", "A value that is assumed not to be null."),
+    (
+        "assumesetlength",
+        "A set that is assumed to have a length between two bounds.",
+    ),
+    (
+        "assumesetlengthmax",
+        "A set that is assumed to have at most a number of elements.",
+    ),
+    (
+        "assumesetlengthmin",
+        "A set that is assumed to have at least a number of elements.",
+    ),
+    ("assumestringprefix", "A string that is assumed to begin with a prefix."),
+    (
         "base64decode",
         "The text that a base64 string encodes, which must be UTF-8.",
     ),

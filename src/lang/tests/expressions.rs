@@ -8,7 +8,7 @@ use lang::render::format_value;
 use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use syntax::Pos;
 
-/// Scope in which `var.later` is unknown, `var.nothing` is a null object, and `var.secret` is a
+/// Scope in which `var.later`, `var.text` and `var.items` are unknown, `var.nothing` is a null object, and `var.secret` is a
 /// sensitive `true`.
 #[derive(Default)]
 struct Values(FunctionSettings);
@@ -17,6 +17,8 @@ impl Scope for Values {
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
         Ok(match reference.subject.to_string().as_str() {
             "var.later" => Value::unknown(Type::Bool),
+            "var.text" => Value::unknown(Type::String),
+            "var.items" => Value::unknown(Type::list(Type::String)),
             "var.nothing" => Value::null(Type::object([("a", Type::Bool)])),
             "var.secret" => Value::bool(true).with_marks(Marks::SENSITIVE),
             other => panic!("{other} has no value"),
@@ -106,6 +108,68 @@ fn functions_of_opentofu_answer_as_it_does() {
         ),
         ("cidrcontains(\"10.0.0.0/8\", \"x\")", "! Error in function call"),
         ("cidrcontains(\"x\", \"10.0.0.1\")", "! Error in function call"),
+        (
+            "cidrsubnets(\"fd00::/8\", 60, 60, 100)",
+            "tolist([\n  \"fd00::/68\",\n  \"fd00::1000:0:0:0/68\",\n  \"fd00::2000:0:0:0/108\",\n])",
+        ),
+        ("cidrsubnets(\"fd00::/8\", 121)", "! Invalid function argument"),
+        ("cidrsubnets(\"10.0.0.0/8\", 33)", "! Invalid function argument"),
+    ]);
+}
+
+#[test]
+fn assumptions_about_unknown_values_are_known_afterwards() {
+    check(&[
+        ("assumeequal(var.text, \"a\")", "\"a\""),
+        ("assumeequal(\"a\", var.text)", "(known after apply)"),
+        ("assumenotnull(var.text) == null", "false"),
+        (
+            "startswith(assumestringprefix(var.text, \"https://\"), \"https:\")",
+            "true",
+        ),
+        (
+            "assumestringprefix(assumestringprefix(var.text, \"https://\"), \"http://\")",
+            "! Invalid function argument",
+        ),
+        ("length(assumelistlength(assumenotnull(var.items), 2, 2))", "2"),
+        ("length(assumelistlengthmin(var.items, 1)) > 0", "true"),
+        (
+            "assumelistlengthmax(assumelistlengthmin(var.items, 3), 2)",
+            "! Invalid function argument",
+        ),
+        ("assumelistlength(var.items, 2, 1)", "! Invalid function argument"),
+        ("assumelistlengthmax(var.items, -1)", "! Invalid function argument"),
+    ]);
+}
+
+#[test]
+fn assumptions_that_hold_return_the_value_and_others_are_errors() {
+    check(&[
+        ("assumeequal(\"1\", 1)", "1"),
+        ("assumeequal([\"a\"], tolist([\"a\"]))", "tolist([\n  \"a\",\n])"),
+        ("assumeequal(\"howdy\", \"hello\")", "! Invalid function argument"),
+        ("assumeequal(\"a\", [\"a\"])", "! Invalid function argument"),
+        ("assumeequal(sensitive(\"a\"), \"a\")", "\"a\""),
+        ("assumenotnull(\"a\")", "\"a\""),
+        ("assumenotnull(tostring(null))", "! Invalid function argument"),
+        ("assumenotnull(null)", "! Invalid function argument"),
+        ("assumestringprefix(\"https://x\", \"https://\")", "\"https://x\""),
+        (
+            "assumestringprefix(\"http://x\", \"https://\")",
+            "! Invalid function argument",
+        ),
+        ("assumelistlength([1, 2], 1, 2)", "tolist([\n  1,\n  2,\n])"),
+        ("assumelistlength([1, 2], 3, 4)", "! Invalid function argument"),
+        ("assumelistlengthmin([1], 2)", "! Invalid function argument"),
+        ("assumelistlengthmax([1], 1.5)", "! Invalid function argument"),
+        ("assumemaplengthmax({ a = 1 }, 1)", "tomap({\n  \"a\" = 1\n})"),
+        ("assumemaplengthmax({ a = 1 }, 0)", "! Invalid function argument"),
+        ("assumesetlengthmin([\"a\", \"a\"], 2)", "! Invalid function argument"),
+        ("assumesetlengthmin(null, 0)", "! Invalid function argument"),
+        (
+            "assumesetlengthmin([\"a\", var.text], 2)",
+            "toset([\n  \"a\",\n  (known after apply),\n])",
+        ),
     ]);
 }
 

@@ -1,0 +1,75 @@
+//! Key provider `gcp_kms`: random keys that Google Cloud KMS encrypts.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use state_gcs::Kms;
+
+use crate::{Arguments, Key, KeyError, decoded, key_length, metadata, of_backend, random, text, written};
+
+/// Limits of the service.
+const LARGEST_KEY: u64 = 1024;
+const LARGEST_DATA: usize = 64 * 1024;
+
+/// Metadata of a key.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    /// The key, encrypted by the service, in base64.
+    ciphertext: Option<String>,
+}
+
+pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<Key, KeyError> {
+    let name = text(arguments, "kms_encryption_key")?;
+    let length = key_length(arguments, Some(LARGEST_KEY))?;
+    let data = arguments
+        .get("additional_authenticated_data")
+        .and_then(|value| value.as_str());
+    let data = data.filter(|text| !text.is_empty());
+    if let Some(text) = data {
+        let refused = |why: &str| KeyError::Configuration(format!("additional_authenticated_data must be {why}"));
+        let bytes = BASE64.decode(text).map_err(|_| refused("valid standard base64"))?;
+        if bytes.len() > LARGEST_DATA {
+            return Err(refused("less than the limit of 64 KiB"));
+        }
+    }
+    // In the backend, the name of this argument is that of a key for objects of a bucket.
+    let config: state_gcs::Config = of_backend(arguments, &["kms_encryption_key"])?;
+    let kms = Kms::new(&config).map_err(KeyError::configuration)?;
+    let Some(stored) = stored else {
+        let key = random(length)?;
+        let mut body = json!({"plaintext": BASE64.encode(&key)});
+        if let Some(data) = data {
+            body["additionalAuthenticatedData"] = data.into();
+        }
+        let what = format!("Encrypting a key with {name:?}");
+        let answer = kms
+            .call(name, "encrypt", &body, &what)
+            .await
+            .map_err(KeyError::failure)?;
+        let stored = Stored {
+            ciphertext: Some(BASE64.encode(decoded(&answer, "ciphertext")?)),
+        };
+        return Ok(Key {
+            key,
+            metadata: Some(written(&stored)?),
+        });
+    };
+    let stored: Stored = metadata(stored)?;
+    let ciphertext = stored.ciphertext.filter(|text| !text.is_empty());
+    let ciphertext = ciphertext.ok_or_else(|| KeyError::Metadata("there is no ciphertext".to_owned()))?;
+    let mut body = json!({"ciphertext": ciphertext});
+    // It is not among the metadata: the configuration must have it for reading, too.
+    if let Some(data) = data {
+        body["additionalAuthenticatedData"] = data.into();
+    }
+    let what = format!("Decrypting the key with {name:?}");
+    let answer = kms
+        .call(name, "decrypt", &body, &what)
+        .await
+        .map_err(KeyError::failure)?;
+    Ok(Key {
+        key: decoded(&answer, "plaintext")?,
+        metadata: None,
+    })
+}
