@@ -25,6 +25,7 @@ mod output;
 pub(crate) mod overview;
 mod pack;
 pub(crate) mod plan;
+mod provider;
 mod providers;
 mod query;
 mod refresh;
@@ -164,6 +165,10 @@ const COMMANDS: &[&Command] = &[
     &output::COMMAND,
     &pack::COMMAND,
     &pack::UNPACK,
+    &provider::CHECK,
+    &provider::DOCS,
+    &provider::NEW,
+    &provider::RELEASE,
     &providers::COMMAND,
     &providers::LOCK,
     &providers::MIRROR,
