@@ -208,7 +208,7 @@ pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
 
 /// Creates a directory for the plugin's socket: in the directory for temporary files or, if its path is too long or it
 /// is unusable, in the first other directory that works.
-fn socket_dir() -> Option<PrivateDirectory> {
+pub(crate) fn socket_dir() -> Option<PrivateDirectory> {
     // A directory of its own is removed with the process, so no socket is left behind by a plugin that is killed.
     places_for_sockets()
         .filter_map(|parent| PrivateDirectory::create_in(&parent).ok())

@@ -19,7 +19,7 @@ use tonic::{Code, Status};
 
 use crate::handshake::{COOKIE_NAME, COOKIE_VALUE, Handshake};
 use crate::tls::Identity;
-use crate::{channel, logs, spawner};
+use crate::{channel, launch, logs, spawner};
 
 /// Bytes of an output that are kept.
 const KEPT: usize = 64 << 10;
@@ -97,28 +97,8 @@ impl Probe {
             true => Some(Identity::generate().map_err(|error| StartFailure::Certificate(error.to_string()))?),
             false => None,
         };
-        let sockets = PrivateDirectory::create_in(&std::env::temp_dir()).ok();
-        let mut command = Command::new(start.program);
-        let protocols: Vec<String> = start.protocols.iter().map(u32::to_string).collect();
-        command
-            .env_remove(COOKIE_NAME)
-            .env_remove("PLUGIN_CLIENT_CERT")
-            .env("PLUGIN_PROTOCOL_VERSIONS", protocols.join(","))
-            .env("PLUGIN_MIN_PORT", "10000")
-            .env("PLUGIN_MAX_PORT", "25000")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        if start.cookie {
-            command.env(COOKIE_NAME, COOKIE_VALUE);
-        }
-        if let Some(identity) = &identity {
-            command.env("PLUGIN_CLIENT_CERT", identity.pem());
-        }
-        if let Some(dir) = &sockets {
-            command.env("PLUGIN_UNIX_SOCKET_DIR", dir.path());
-        }
+        let sockets = launch::socket_dir();
+        let mut command = command(start, identity.as_ref(), sockets.as_ref());
         spawner::end_with_us(&mut command);
         let mut child = spawner::spawn(command).await?;
         let stderr = Output::default();
@@ -256,6 +236,32 @@ impl Probe {
         let entries = self.sockets.iter().flat_map(|dir| std::fs::read_dir(dir.path()));
         entries.flatten().flatten().map(|entry| entry.path()).collect()
     }
+}
+
+/// Returns the command that starts a plugin, with the environment by which a host tells it what is offered.
+fn command(start: &Start<'_>, identity: Option<&Identity>, sockets: Option<&PrivateDirectory>) -> Command {
+    let mut command = Command::new(start.program);
+    let protocols: Vec<String> = start.protocols.iter().map(u32::to_string).collect();
+    command
+        .env_remove(COOKIE_NAME)
+        .env_remove("PLUGIN_CLIENT_CERT")
+        .env("PLUGIN_PROTOCOL_VERSIONS", protocols.join(","))
+        .env("PLUGIN_MIN_PORT", "10000")
+        .env("PLUGIN_MAX_PORT", "25000")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    if start.cookie {
+        command.env(COOKIE_NAME, COOKIE_VALUE);
+    }
+    if let Some(identity) = identity {
+        command.env("PLUGIN_CLIENT_CERT", identity.pem());
+    }
+    if let Some(dir) = sockets {
+        command.env("PLUGIN_UNIX_SOCKET_DIR", dir.path());
+    }
+    command
 }
 
 fn text(output: &Output) -> String {

@@ -7,7 +7,7 @@ use prost::Message as _;
 use proto::tfplugin6::get_metadata;
 use provider::ProviderSchema;
 
-use super::process::{described, start};
+use super::requests::{described, service, start};
 use super::{Outcome, Report, Subject, listed};
 
 const GROUP: &str = "messages";
@@ -120,11 +120,6 @@ const METHODS: &[Method] = &[
     ),
     method("ReadDataSource", "ReadDataSource", Some(Names::Data), &[2], true),
 ];
-
-/// Returns the service of the provider's protocol.
-pub fn service(probe: &Probe) -> String {
-    format!("tfplugin{}.Provider", probe.protocol)
-}
 
 pub async fn check(subject: &Subject<'_>, schema: &ProviderSchema, report: &mut Report) {
     let protocols = report.protocols.clone();

@@ -9,6 +9,7 @@
 mod calls;
 mod hostile;
 mod process;
+mod requests;
 mod shape;
 mod values;
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use plugins::probe::{Answer, Probe, Start, StartFailure};
 use system::processes::Ask;
 
-use super::{Outcome, Report, Subject, hostile};
+use super::requests::{described, service, start};
+use super::{Outcome, Report, Subject};
 
 const GROUP: &str = "process";
 
@@ -15,16 +16,6 @@ const UNKNOWN_PROTOCOL: u32 = 99;
 const AT_ONCE: usize = 32;
 /// Time for a signal to have an effect that it should not have.
 const SETTLE: Duration = Duration::from_millis(300);
-
-pub fn start<'a>(subject: &'a Subject<'_>, protocols: &'a [u32]) -> Start<'a> {
-    Start {
-        program: subject.program,
-        protocols,
-        tls: true,
-        cookie: true,
-        timeout: subject.limit,
-    }
-}
 
 pub async fn check(subject: &Subject<'_>, report: &mut Report) {
     protocols(subject, report).await;
@@ -160,9 +151,7 @@ async fn running(subject: &Subject<'_>, report: &mut Report) {
     }
     if probe.is_running() {
         let method = if probe.protocol == 5 { "Stop" } else { "StopProvider" };
-        let stopped = probe
-            .call(&hostile::service(&probe), method, Vec::new(), subject.limit)
-            .await;
+        let stopped = probe.call(&service(&probe), method, Vec::new(), subject.limit).await;
         let problem = match stopped {
             Answer::Message(_) => answers(&probe, subject).await,
             other => Some(described(method, &other)),
@@ -236,22 +225,10 @@ async fn answers(probe: &Probe, subject: &Subject<'_>) -> Option<String> {
     } else {
         "GetProviderSchema"
     };
-    let answer = probe
-        .call(&hostile::service(probe), method, Vec::new(), subject.limit)
-        .await;
+    let answer = probe.call(&service(probe), method, Vec::new(), subject.limit).await;
     match answer {
         Answer::Message(_) => None,
         other => Some(described(method, &other)),
-    }
-}
-
-/// Describes an answer that is none.
-pub fn described(method: &str, answer: &Answer) -> String {
-    match answer {
-        Answer::Message(_) => format!("{method} was answered."),
-        Answer::Refused(code, message) => format!("{method} failed with {code}: {message}."),
-        Answer::Lost(reason) => format!("There is no answer to {method}: {reason}."),
-        Answer::Late => format!("There is no answer to {method} within the time limit."),
     }
 }
 

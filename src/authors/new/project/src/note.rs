@@ -76,6 +76,8 @@ mod tests {
 
     use crate::provider::SampleProvider;
 
+    const TYPE: &str = "sample_note";
+
     async fn configured(name: &str) -> Harness<SampleProvider> {
         let directory = std::env::temp_dir().join(format!("sample-{name}-{}", std::process::id()));
         let harness = Harness::new(SampleProvider);
@@ -87,7 +89,7 @@ mod tests {
     #[tokio::test]
     async fn note_is_created_changed_imported_and_destroyed() {
         let harness = configured("life").await;
-        let mut note = harness.object("sample_note");
+        let mut note = harness.object(TYPE);
         note.apply(&[("name", "shopping".into()), ("text", "bread".into())])
             .await
             .unwrap();
@@ -95,35 +97,32 @@ mod tests {
         note.apply(&[("name", "shopping".into()), ("text", "bread, milk".into())])
             .await
             .unwrap();
-        let imported = harness.import("sample_note", "shopping").await.unwrap();
+        let imported = harness.import(TYPE, "shopping").await.unwrap();
         assert_eq!(imported.get("text"), Some(&"bread, milk".into()));
         let renamed = note.plan(&[("name", "other".into())]).await.unwrap();
         assert_eq!(renamed.replace, ["name"]);
         note.destroy().await.unwrap();
-        assert!(harness.import("sample_note", "shopping").await.is_err());
+        assert!(harness.import(TYPE, "shopping").await.is_err());
     }
 
     #[tokio::test]
     async fn names_that_are_paths_are_refused() {
         let harness = configured("names").await;
-        assert!(
-            harness
-                .validate("sample_note", &[("name", "../up".into())])
-                .has_errors()
-        );
-        assert!(!harness.validate("sample_note", &[("name", "up".into())]).has_errors());
+        let validate = |name: &str| harness.validate(TYPE, &[("name", name.into())]);
+        assert!(validate("../up").has_errors());
+        assert!(!validate("up").has_errors());
     }
 
     #[tokio::test]
     async fn data_source_reads_what_the_resource_has_written() {
         let harness = configured("data").await;
-        let mut note = harness.object("sample_note");
+        let mut note = harness.object(TYPE);
         note.apply(&[("name", "a".into()), ("text", "text".into())])
             .await
             .unwrap();
-        let found = harness.data("sample_note", &[("name", "a".into())]).await.unwrap();
+        let found = harness.data(TYPE, &[("name", "a".into())]).await.unwrap();
         assert_eq!(found.get("text"), Some(&"text".into()));
-        assert!(harness.data("sample_note", &[("name", "b".into())]).await.is_err());
+        assert!(harness.data(TYPE, &[("name", "b".into())]).await.is_err());
         note.destroy().await.unwrap();
     }
 }
