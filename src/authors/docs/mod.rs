@@ -1,7 +1,7 @@
 //! Pages of a provider in the layout that registries read: `docs/index.md`, `docs/resources/NAME.md` and so on.
 //!
 //! A page is a template that is filled in: `templates/resources/NAME.md` of the project, else `templates/resources.md`, else the
-//! one in [`template`]. `schema_text` writes the schema sections, `sections` those of imports and functions.
+//! built-in one (`type.md` and so on). `schema_text` writes the schema sections, `sections` those of imports and functions.
 
 mod examples;
 mod layout;
