@@ -18,6 +18,7 @@ mod credentials;
 mod docker;
 mod error;
 mod helper;
+mod layout;
 mod login;
 mod manifest;
 mod media_type;
@@ -28,6 +29,7 @@ mod unfit;
 
 pub use address::{Digest, ModuleAddress, Reference, Repository};
 pub use error::OciError;
+pub use layout::provider_layout;
 pub use module::fetch as fetch_module;
 pub use provider::{ProviderPackage, package as provider_package, versions as provider_versions};
 pub use registry::{Authorization, Registry};

@@ -12,9 +12,9 @@ use crate::registry::{Authorization, Registry};
 use crate::unfit::UnfitManifest;
 
 /// The artifact type of an index of provider packages.
-const PROVIDER: &str = "application/vnd.opentofu.provider";
+pub(crate) const PROVIDER: &str = "application/vnd.opentofu.provider";
 /// The artifact type of the package of one platform.
-const TARGET: &str = "application/vnd.opentofu.provider-target";
+pub(crate) const TARGET: &str = "application/vnd.opentofu.provider-target";
 /// The artifact type of a module package.
 pub(crate) const MODULE: &str = "application/vnd.opentofu.modulepkg";
 

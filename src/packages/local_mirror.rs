@@ -21,6 +21,7 @@ use crate::gather::UnpackedPackage;
 use crate::lock_file::LockFile;
 use crate::mirror_archives::packed;
 use crate::selection::Chooser;
+use versions::Version;
 
 impl Catalog {
     /// Returns true if a provider is in a plugin directory of the user, from which `init` would install it without its registry.
@@ -75,23 +76,60 @@ fn write_all(
             "terraform-provider-{}_{}_{}.zip",
             package.provider.ty, package.version, package.platform
         );
-        archive_of(&package.path, &dir.join(name))?;
+        archive_of(&files_of(&package.path)?, &dir.join(name))?;
     }
     let limits = Limits::from_variables(environment.all())?;
     documents(to, &first.provider, &first.version, &limits)
 }
 
-/// Makes an archive of a package: a directory or its only file.
-fn archive_of(package: &Path, target: &Path) -> Result<(), PackageError> {
+/// Adds archives of one provider and version to a mirror directory, with the documents of a network mirror.
+///
+/// # Errors
+/// An archive cannot be read, or the mirror cannot be written.
+pub fn add_archives(
+    to: &Path,
+    provider: &Provider,
+    version: &Version,
+    archives: &[PathBuf],
+    environment: &Environment,
+) -> Result<(), Diagnostic> {
+    let add = || -> Result<(), PackageError> {
+        let dir = discovery::provider_dir(to, provider);
+        fs::create_dir_all(&dir).map_err(write_error(&dir))?;
+        for archive in archives {
+            let target = dir.join(archive.file_name().unwrap_or_default());
+            let content = fs::read(archive).map_err(crate::error::read_error(archive))?;
+            files::replace(&target, &content, files::Policy::SHARED).map_err(write_error(&target))?;
+        }
+        documents(to, provider, version, &Limits::from_variables(environment.all())?)
+    };
+    add().map_err(|why| {
+        let name = provider.for_display();
+        Diagnostic::error(
+            "Failed to write mirror",
+            format!("The packages of {name} cannot be added to the mirror: {why}."),
+        )
+    })
+}
+
+/// Makes an archive of files: name in the archive, path, and whether it is executable. The same files give the same bytes.
+///
+/// # Errors
+/// A file cannot be read, or the archive cannot be written.
+pub fn archive_files(files: &[(String, PathBuf, bool)], target: &Path) -> Result<(), Diagnostic> {
+    archive_of(files, target).map_err(|why| Diagnostic::error("Failed to write archive", format!("{why}.")))
+}
+
+fn archive_of(files: &[(String, PathBuf, bool)], target: &Path) -> Result<(), PackageError> {
     let failed = |e: io::Error| write_error(target)(e);
     // The archive is readable for everybody, because a web server must be able to read it.
     let output = files::Output::create(target, files::Policy::SHARED).map_err(failed)?;
     let mut zip = zip::ZipWriter::new(output);
-    for (path, source, executable) in files_of(package)? {
-        let read = |e: io::Error| crate::error::read_error(&source)(e);
-        let mut file = File::open(&source).map_err(read)?;
+    for (path, source, executable) in files {
+        let read = |e: io::Error| crate::error::read_error(source)(e);
+        let mut file = File::open(source).map_err(read)?;
         let size = file.metadata().map_err(read)?.len();
-        zip.start_file(path, options(executable, size))
+        zip.start_file(path.as_str(), options(*executable, size))
             .map_err(|e| failed(e.into()))?;
         io::copy(&mut file, &mut zip).map_err(failed)?;
     }

@@ -209,7 +209,7 @@ pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
 
 /// Creates a directory for the plugin's socket: in the directory for temporary files or, if its path is too long or it
 /// is unusable, in the first other directory that works.
-fn socket_dir() -> Option<PrivateDirectory> {
+pub(crate) fn socket_dir() -> Option<PrivateDirectory> {
     // The plugin gets a directory of its own, which is removed with the process, so that no socket is left over
     // when it is killed.
     places_for_sockets()

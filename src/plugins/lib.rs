@@ -10,6 +10,7 @@
 //!   for state stores ([`grpc_state_store`]). [`batches`]: calls of providers of the SDK share messages.
 //!   [`connection`]: conversion of a gRPC status to a diagnostic.
 //!
+//! - [`probe`]: a plugin under examination, with requests as bytes.
 //! - [`schemas`]: the schemas of a provider, decoded by type when they are used, and kept for the next command.
 //!
 //! [`private_tmp`]: a `/tmp` for sockets where no directory can be written.
@@ -43,6 +44,7 @@ mod logs;
 mod methods;
 #[cfg(target_os = "linux")]
 pub mod private_tmp;
+pub mod probe;
 mod process;
 pub mod reattach;
 mod schemas;

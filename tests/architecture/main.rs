@@ -45,6 +45,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("monoform-archive", &["files"]),
+    (
+        "monoform-authors",
+        &[
+            "engine", "packages", "oci", "plugins", "proto", "provider", "schema", "syntax", "cty", "files",
+        ],
+    ),
     ("monoform-pack", &["archive", "files"]),
     ("monoform-trust", &[]),
     ("monoform-proxies", &[]),
@@ -98,6 +104,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "monoform-cli",
         &[
+            "authors",
             "views",
             "stores",
             "hosted",

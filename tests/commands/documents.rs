@@ -265,6 +265,15 @@ fn fit() {
         "self-check",
         &w.run_program(w.dir().join("packed"), &["self-check", "-json"]).ok(),
     );
+    std::os::unix::fs::symlink(support::lean(), w.dir().join("terraform-provider-random")).expect("a link");
+    let checked = w.run(&[
+        "provider",
+        "check",
+        "-json",
+        "-timeout=60s",
+        "terraform-provider-random",
+    ]);
+    d.record("provider-check", &checked.ok());
     let mut all: BTreeSet<String> = named(&w).into_iter().map(|(name, _)| name).collect();
     // A server is needed for these: tests/backends/postgres_objects.rs checks them.
     all.retain(|name| !matches!(name.as_str(), "state-history" | "state-query"));

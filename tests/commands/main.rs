@@ -49,6 +49,7 @@ mod matrix;
 mod opentofu;
 mod own;
 mod partial_refresh;
+mod provider;
 mod reading;
 mod review;
 mod self_check;
@@ -101,6 +102,7 @@ fn main() -> ExitCode {
         .iter()
         .chain(completion::TESTS)
         .chain(docs::TESTS)
+        .chain(provider::TESTS)
         .chain(doctor::TESTS)
         .chain(documents::TESTS)
         .chain(explain::TESTS)

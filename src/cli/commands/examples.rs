@@ -282,6 +282,49 @@ const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "provider check",
+        &[
+            (
+                "./terraform-provider-zoo",
+                "Check an executable, without configuring it.",
+            ),
+            (
+                "-config=test.hcl -json .",
+                "Check the newest executable of a project with plans and imports, for a program.",
+            ),
+        ],
+    ),
+    (
+        "provider docs",
+        &[
+            (".", "Write the pages of the provider whose project this is."),
+            (
+                "-check ./terraform-provider-zoo",
+                "In CI: fail if the pages in docs are not those of the executable.",
+            ),
+        ],
+    ),
+    (
+        "provider new",
+        &[(
+            "-sdk=../monoform zoo",
+            "Make the project of a provider zoo in terraform-provider-zoo, with the SDK of a copy of the repository.",
+        )],
+    ),
+    (
+        "provider release",
+        &[
+            (
+                "-from=bin -sign=me@example.com 1.2.3",
+                "Make archives, checksums and signature of the executables in bin, in the directory release.",
+            ),
+            (
+                "-from=bin -mirror=mirror -source=example.com/me/zoo 1.2.3",
+                "Put the release also into a mirror, from which init installs it.",
+            ),
+        ],
+    ),
+    (
         "providers",
         &[(
             "",

@@ -25,6 +25,7 @@ mod output;
 pub(crate) mod overview;
 mod pack;
 pub(crate) mod plan;
+mod provider;
 mod providers;
 mod query;
 mod refresh;
@@ -167,6 +168,10 @@ const COMMANDS: &[&Command] = &[
     &output::COMMAND,
     &pack::COMMAND,
     &pack::UNPACK,
+    &provider::CHECK,
+    &provider::DOCS,
+    &provider::NEW,
+    &provider::RELEASE,
     &providers::COMMAND,
     &providers::LOCK,
     &providers::MIRROR,

@@ -12,6 +12,7 @@ use crate::{TERRAFORM_VERSION, VERSION};
 /// Commands that only have subcommands.
 const FAMILIES: &[(&str, &str)] = &[
     ("metadata", "Metadata related commands"),
+    ("provider", "Tools for authors of providers"),
     ("state", "Advanced state management"),
     ("workspace", "Workspace management"),
 ];
@@ -40,7 +41,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "workspace",
         ],
     ),
-    ("Providers", &["metadata", "pack", "providers", "unpack"]),
+    ("Providers", &["metadata", "pack", "provider", "providers", "unpack"]),
     ("Credentials", &["login", "logout"]),
     (
         "This program",

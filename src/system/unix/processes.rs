@@ -75,6 +75,27 @@ pub fn descendants(pid: i32) -> HashSet<i32> {
 /// Error number for a file that is not a program for this machine: `ENOEXEC`.
 pub const NOT_EXECUTABLE: i32 = 8;
 
+/// Request to end, by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// SIGINT, as by Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+/// Sends a signal to a process; returns false if there is no such process, or it may not be signaled.
+#[must_use]
+pub fn ask(id: u32, ask: Ask) -> bool {
+    use rustix::process::{Pid, Signal, kill_process};
+    let signal = match ask {
+        Ask::Interrupt => Signal::INT,
+        Ask::Terminate => Signal::TERM,
+    };
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
+}
+
 /// Returns the signal that ended a process.
 #[must_use]
 pub fn signal(status: &ExitStatus) -> Option<i32> {

@@ -12,6 +12,21 @@ use windows_sys::Win32::System::Threading::{OpenProcess, PROCESS_SYNCHRONIZE, Wa
 /// Error number for a file that is no program of this machine: `ERROR_BAD_EXE_FORMAT`.
 pub const NOT_EXECUTABLE: i32 = 193;
 
+/// Request to end, by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// SIGINT, as by Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+/// Returns false: there are no signals here.
+#[must_use]
+pub fn ask(_id: u32, _ask: Ask) -> bool {
+    false
+}
+
 /// Returns none: signals do not exist.
 #[must_use]
 pub fn signal(_status: &ExitStatus) -> Option<i32> {

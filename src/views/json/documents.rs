@@ -35,6 +35,7 @@ pub const DOCUMENTS: &[Document] = &[
     document!("output", "output -json"),
     document!("pack-list", "pack -list -json"),
     document!("plan-summary", "show -summary -json PLAN"),
+    document!("provider-check", "provider check -json"),
     document!("providers", "providers -json"),
     document!("providers-schema", "providers schema -json"),
     document!("self-check", "self-check -json"),

@@ -1,0 +1,7 @@
+data "sample_note" "shopping" {
+  name = "shopping"
+}
+
+output "shopping" {
+  value = data.sample_note.shopping.text
+}

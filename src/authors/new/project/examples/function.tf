@@ -1,0 +1,3 @@
+output "title" {
+  value = provider::sample::title("Shopping\nbread\n")
+}

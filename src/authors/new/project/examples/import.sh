@@ -1,0 +1,1 @@
+terraform import sample_note.shopping shopping

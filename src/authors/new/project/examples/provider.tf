@@ -1,0 +1,11 @@
+terraform {
+  required_providers {
+    sample = {
+      source = "example/sample"
+    }
+  }
+}
+
+provider "sample" {
+  directory = "notes"
+}
