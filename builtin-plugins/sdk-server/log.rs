@@ -69,7 +69,16 @@ struct Log {
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // The events of the libraries below (HTTP/2, TLS) would hide those of the plugin.
-        let noise = ["h2", "hyper", "tonic", "rustls", "tower", "tokio"];
+        let noise = [
+            "h2",
+            "hyper",
+            "hyper_util",
+            "tonic",
+            "rustls",
+            "tower",
+            "tokio",
+            "tokio_util",
+        ];
         let root = metadata.target().split("::").next().unwrap_or_default();
         metadata.is_event() && *metadata.level() <= self.level && !noise.contains(&root)
     }

@@ -149,14 +149,14 @@ impl<D: DataSource> AnyDataSource for DataEntry<D> {
     async fn read(&self, config: &Value, options: CallOptions) -> DataAnswer<Value> {
         let mut cx = Context::new(self.client.get(), options, Vec::new());
         let result = match D::Model::from_cty(config) {
-            Ok(config) => guarded(self.source.read(config, &mut cx)).await,
+            Ok(model) => guarded(self.source.read(model, &mut cx)).await,
             Err(error) => Err(error.into()),
         };
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
+            Ok(model) => Some(self.schema.settled(config, model.to_object(&self.schema.object))),
             // A failed read may have left a part of its result.
-            Ok(model) => Some(model.to_object(&self.schema.object)),
             Err(errors) => {
                 diagnostics.append(errors);
                 saved

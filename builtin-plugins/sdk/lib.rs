@@ -49,9 +49,12 @@ pub mod diag;
 pub mod env;
 pub mod function;
 mod identity;
+pub mod json;
 mod list;
+mod meaning;
 pub mod model;
 mod modifier;
+mod numbers;
 pub mod plan;
 pub mod provider;
 pub mod provisioner;
@@ -60,6 +63,7 @@ pub mod schema;
 mod state;
 pub mod state_store;
 mod stop;
+pub mod types;
 pub mod validate;
 mod waiting;
 
@@ -95,6 +99,7 @@ pub use deferral::Deferral;
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};
 pub use function::{Arguments, Function, FunctionError, Parameter};
 pub use list::{Found, ListResource};
+pub use meaning::{CustomType, TypeRules};
 /// Makes a struct with named fields a [`Model`](trait@Model): the schema of a block, and its value.
 ///
 /// ```
@@ -146,9 +151,46 @@ pub use list::{Found, ListResource};
 ///   there are;
 /// - the word `flatten`: the members of another model are members of this one, too.
 ///
+/// A name that Rust does not allow for a field stands before the expression: `#[member(name = "self", optional())]`.
+///
 /// Values of sensitive attributes are not shown by the struct's `Debug`, which the macro writes, too.
 #[doc(inline)]
 pub use monoform_sdk_derive::Model;
+
+/// Makes a type of the language from an enum of names, or from a struct around one value.
+///
+/// ```
+/// use monoform_sdk::schema::{optional, required};
+/// use monoform_sdk::{Attr, Cty, Model};
+///
+/// /// The size of a machine: a string. Another text in a configuration is an error, which lists the names.
+/// #[derive(Clone, Debug, PartialEq, Cty)]
+/// pub enum Size {
+///     Small,
+///     VeryLarge,
+///     #[member(name = "x-large")]
+///     Huge,
+/// }
+///
+/// /// A port: a number from 0 to 65535.
+/// #[derive(Clone, Debug, PartialEq, Cty)]
+/// pub struct Port(pub u16);
+///
+/// #[derive(Clone, Default, Model)]
+/// pub struct Machine {
+///     #[member(required())]
+///     pub size: Attr<Size>,
+///     #[member(optional())]
+///     pub ports: Attr<Vec<Port>>,
+/// }
+///
+/// assert_eq!(Size::NAMES, ["small", "very_large", "x-large"]);
+/// ```
+///
+/// Names of variants become words with underscores. `#[member(case = "kebab")]` on the enum makes hyphens of them, `"upper"` capital
+/// letters, and `"verbatim"` leaves the names as they are.
+#[doc(inline)]
+pub use monoform_sdk_derive::Cty;
 
 pub use model::{Any, Attr, Cty, Empty, Model, Set};
 pub use modifier::Modifier;

@@ -1,7 +1,8 @@
 //! Computation of a plan: the proposed object, defaults, unknown values, and the modifiers of each attribute.
 //!
 //! The steps, in this order:
-//! 1. Defaults fill what the configuration leaves out; write-only attributes become null.
+//! 1. Defaults fill what the configuration leaves out; write-only attributes become null; values that mean the same as before become
+//!    the ones of before ([`CustomType`](crate::CustomType)).
 //! 2. If that differs from the object of before (or there is none), every computed attribute or block that the configuration
 //!    leaves out and that has no default becomes unknown.
 //! 3. Each attribute's [`Modifier`]s run, in the order they were declared.
@@ -68,10 +69,15 @@ impl Pass for Defaults {
     fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, _parent: &Parent<'_>) -> Value {
         match member.attribute() {
             Some(a) if a.write_only => Value::null(a.ty.clone()),
-            Some(a) => match (&a.default, at.config) {
-                (Some(default), Some(config)) if config.is_null() => default.clone(),
-                _ => at.planned.clone(),
-            },
+            Some(a) => {
+                let value = match (&a.default, at.config) {
+                    (Some(default), Some(config)) if config.is_null() => default,
+                    _ => at.planned,
+                };
+                // A value with the meaning of before is no change.
+                at.prior
+                    .map_or_else(|| value.clone(), |prior| a.rules.settled(prior, value))
+            }
             None => at.planned.clone(),
         }
     }

@@ -323,7 +323,8 @@ mod tests {
     use super::*;
     use crate::schema::{nested, optional};
     use crate::served::ServedProvider;
-    use crate::{Attr, Context, model};
+    use crate::wire::encode;
+    use crate::{Attr, Context, Parameter, model};
 
     model! {
         pub struct Part {
@@ -356,6 +357,17 @@ mod tests {
             ServedProvider::new(Plain(|m| m.resource("x_thing", Things))).protocols(),
             [6]
         );
+    }
+
+    #[test]
+    fn argument_that_does_not_fit_is_an_error_at_its_position() {
+        let provider = ServedProvider::new(Plain(|members| {
+            let parameters = vec![Parameter::new::<String>("text", ""), Parameter::new::<i64>("count", "")];
+            members.function("repeat", Function::new("", "", parameters, |_| Ok(String::new())));
+        }));
+        let fits = encode(&"a".into(), &String::ty()).unwrap();
+        let error = provider.call("repeat", &[fits.clone(), fits]).unwrap_err();
+        assert_eq!(error.argument, Some(1), "{error:?}");
     }
 
     #[test]

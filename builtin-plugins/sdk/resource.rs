@@ -292,12 +292,19 @@ impl<R: Resource> Entry<R> {
     }
 
     /// Combines the result of an operation with the data of its context. A saved object is kept after a panic, too.
-    fn answer(&self, result: Result<Option<R::Model>>, mut cx: Context<R::Client>) -> Answer {
+    /// The planned or stored object of before keeps its values where the new ones mean the same.
+    fn answer(&self, result: Result<Option<R::Model>>, before: Option<&Value>, mut cx: Context<R::Client>) -> Answer {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
             // Models often return the plan that they were given, and the host rejects states with write-only values.
-            Ok(model) => model.map(|m| self.schema.without_write_only(m.to_object(&self.schema.object))),
+            Ok(model) => model.map(|m| {
+                let object = self.schema.without_write_only(m.to_object(&self.schema.object));
+                match before {
+                    Some(before) => self.schema.settled(before, object),
+                    None => object,
+                }
+            }),
             Err(errors) => {
                 diagnostics.append(errors);
                 saved.map(|saved| self.schema.without_write_only(saved))
@@ -420,7 +427,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             Ok(state) => guarded(self.resource.plan_destroy(state, &mut cx)).await.map(|()| None),
             Err(error) => Err(error.into()),
         };
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 
     async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, options: CallOptions) -> Answer {
@@ -431,7 +438,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             Ok(plan) => guarded(self.resource.create(plan, &mut cx)).await.map(Some),
             Err(error) => Err(error.into()),
         };
-        self.answer(result, cx)
+        self.answer(result, Some(planned), cx)
     }
 
     async fn read(&self, state: &Value, private: Vec<u8>, options: CallOptions) -> Answer {
@@ -441,7 +448,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             Err(error) => Err(error.into()),
         };
         let failed = result.is_err();
-        let mut answer = self.answer(result, cx);
+        let mut answer = self.answer(result, Some(state), cx);
         // A refresh that failed must not lose the object.
         if failed && answer.state.is_none() {
             answer.state = Some(state.clone());
@@ -464,7 +471,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             (Err(error), _) | (_, Err(error)) => Err(error.into()),
         };
         let failed = result.is_err();
-        let mut answer = self.answer(result, cx);
+        let mut answer = self.answer(result, Some(planned), cx);
         // Nothing was saved, so the object counts as unchanged.
         if failed && answer.state.is_none() {
             answer.state = Some(prior.clone());
@@ -479,7 +486,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             Err(error) => Err(error.into()),
         };
         let failed = result.is_err();
-        let mut answer = self.answer(result, cx);
+        let mut answer = self.answer(result, None, cx);
         if failed {
             // An object that could not be destroyed still exists.
             answer.state.get_or_insert_with(|| state.clone());
@@ -490,7 +497,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     async fn import(&self, id: &str, options: CallOptions) -> Answer {
         let mut cx = self.context(Vec::new(), options);
         let result = guarded(self.resource.import(id, &mut cx)).await.map(Some);
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 
     async fn import_identity(&self, identity: &Value, options: CallOptions) -> Answer {
@@ -505,7 +512,7 @@ impl<R: Resource> AnyResource for Entry<R> {
                 .map(Some),
             Err(error) => Err(error.of_configuration()),
         };
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 
     async fn generate_config(&self, state: &Value, options: CallOptions) -> Answer {
@@ -514,7 +521,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             Ok(state) => guarded(self.resource.generate_config(state, &mut cx)).await.map(Some),
             Err(error) => Err(error.into()),
         };
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 
     async fn move_from(&self, source: MoveSource, private: Vec<u8>, options: CallOptions) -> Answer {
@@ -531,6 +538,6 @@ impl<R: Resource> AnyResource for Entry<R> {
             .into()),
             other => other,
         };
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 }

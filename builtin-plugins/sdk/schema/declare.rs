@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use cty::Type;
 
 use super::shape::{Attribute, Block, Member, Nested, NestedBlock, Nesting, Schema, Text};
+use crate::meaning::TypeRules;
 use crate::model::{Any, Attr, Cty, Model, Set};
 use crate::modifier::Modifier;
 use crate::validate::Validator;
@@ -82,6 +83,7 @@ fn attribute() -> Attribute {
         validators: Vec::new(),
         modifiers: Vec::new(),
         nested: None,
+        rules: TypeRules::default(),
     }
 }
 
@@ -193,6 +195,10 @@ impl Attribute {
     fn build<T: Cty>(mut self, name: &'static str, doc: &str) -> Member {
         self.name = name;
         self.ty = T::ty();
+        // Nested attributes have rules of their own.
+        if self.nested.is_none() {
+            self.rules = T::rules();
+        }
         self.description = comment(doc);
         Member::Attribute(self)
     }

@@ -2,6 +2,7 @@
 
 use cty::{Type, Value};
 
+use crate::meaning::TypeRules;
 use crate::modifier::Modifier;
 use crate::validate::Validator;
 
@@ -168,6 +169,8 @@ pub struct Attribute {
     pub modifiers: Vec<Modifier>,
     /// Nested attributes, if the attribute has a schema of its own: see [`nested`](super::nested).
     pub nested: Option<Box<Nested>>,
+    /// Rules of the attribute's Rust type.
+    pub rules: TypeRules,
 }
 
 /// Schema of nested attributes.

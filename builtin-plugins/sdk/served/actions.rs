@@ -25,9 +25,8 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut found = check::against_schema(action.schema(), &config, true);
-            found.append(guarded_now(|| action.validate(&config))?);
-            Ok(found)
+            let found = check::against_schema(action.schema(), &config, true);
+            Ok(check::with_own_rules(found, guarded_now(|| action.validate(&config))?))
         };
         check().unwrap_or_else(|errors| errors)
     }

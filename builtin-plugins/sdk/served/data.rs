@@ -43,9 +43,11 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(source.schema(), &config, true);
-            diagnostics.append(guarded_now(|| source.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(source.schema(), &config, true);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| source.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }
@@ -77,9 +79,11 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(resource.schema(), &config, true);
-            diagnostics.append(guarded_now(|| resource.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(resource.schema(), &config, true);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| resource.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }

@@ -76,9 +76,11 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(resource.schema(), &config, write_only_allowed);
-            diagnostics.append(guarded_now(|| resource.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(resource.schema(), &config, write_only_allowed);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| resource.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }

@@ -214,9 +214,11 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(&self.config, &config, true);
-            diagnostics.append(guarded_now(|| self.provider.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(&self.config, &config, true);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| self.provider.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }
@@ -252,7 +254,9 @@ impl ServedProvider {
             let parameter = function
                 .parameter(i)
                 .ok_or_else(|| FunctionError::argument(i, format!("{name} takes no argument at this position")))?;
-            values.push(decode(wire, &parameter.ty).map_err(problem)?);
+            // With its position, so that the host can mark the argument in the configuration.
+            values
+                .push(decode(wire, &parameter.ty).map_err(|errors| FunctionError::argument(i, problem(errors).text))?);
         }
         let result = guarded_now(|| function.call(&values)).map_err(problem)??;
         encode(&result, &function.returns).map_err(problem)
