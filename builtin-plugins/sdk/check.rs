@@ -57,6 +57,9 @@ pub(crate) fn against_schema(schema: &Compiled, config: &Value, write_only_allow
             ));
         }
     }
+    for group in &schema.schema.groups {
+        group.check(config, &mut out);
+    }
     out
 }
 
@@ -78,6 +81,7 @@ fn check_block(
                     value,
                     block,
                     config,
+                    write_only_allowed,
                 },
                 out,
             );

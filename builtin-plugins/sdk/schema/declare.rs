@@ -19,6 +19,7 @@ impl Schema {
             version: 0,
             root: Block::of::<M>(),
             at_least_one_of: Vec::new(),
+            groups: Vec::new(),
         }
     }
 }
