@@ -492,6 +492,66 @@ mod tests {
         assert_eq!((planned.set, planned.nested), (set, nested.into()));
     }
 
+    model! {
+        pub struct Conditions {
+            pub other: Attr<String> = optional(),
+            pub size: Attr<i64> = optional().requires_replace_if(|size| size.planned.is_null()),
+            pub zone: Attr<String> = optional().computed().requires_replace_if_configured(),
+            pub late: Attr<String> = computed().keep_non_null(),
+        }
+    }
+
+    fn conditions(config: &Conditions, prior: &Conditions) -> (Conditions, Vec<String>) {
+        let schema = Compiled::new(Schema::of::<Conditions>());
+        let proposed = Conditions {
+            zone: if config.zone.is_null() {
+                prior.zone.clone()
+            } else {
+                config.zone.clone()
+            },
+            late: prior.late.clone(),
+            ..config.clone()
+        };
+        let object = |m: &Conditions| m.to_object(&schema.object);
+        let planned = construct(&schema, &object(config), Some(&object(prior)), &object(&proposed));
+        let paths = planned.requires_replace.iter().map(ToString::to_string).collect();
+        (Conditions::from_cty(&planned.state).unwrap(), paths)
+    }
+
+    #[test]
+    fn replacement_and_results_depend_on_conditions() {
+        let prior = Conditions {
+            size: 2.into(),
+            zone: "a".into(),
+            late: "l".into(),
+            ..Conditions::default()
+        };
+        let other = Conditions {
+            other: "o".into(),
+            size: 3.into(),
+            ..Conditions::default()
+        };
+        let (planned, replace) = conditions(&other, &prior);
+        assert!(
+            planned.zone.is_unknown(),
+            "a result that may change is no reason to replace"
+        );
+        assert_eq!((planned.late, replace), ("l".into(), vec![]));
+
+        let moved = Conditions {
+            size: Attr::Null,
+            zone: "b".into(),
+            ..other.clone()
+        };
+        assert_eq!(conditions(&moved, &prior).1, [".size", ".zone"]);
+        let without = Conditions {
+            late: Attr::Null,
+            ..prior
+        };
+        let (planned, _) = conditions(&other, &without);
+        assert!(planned.late.is_unknown(), "what was null may become a value");
+    }
+
     #[test]
     fn a_default_that_returns_is_a_change() {
         let prior = Outer {

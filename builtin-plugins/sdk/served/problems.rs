@@ -293,7 +293,11 @@ impl<'a> Problems<'a> {
         self.write_only(a, path, around);
         self.default(a, path);
         self.unplanned(path, &a.modifiers);
-        if !a.computed && a.modifiers.iter().any(|m| matches!(m, Modifier::Keep)) {
+        if !a.computed
+            && a.modifiers
+                .iter()
+                .any(|m| matches!(m, Modifier::Keep | Modifier::KeepNonNull))
+        {
             self.add(path, "keep() is about results: it needs computed()");
         }
         let is_map = matches!(a.ty, Type::Map(_) | Type::Dynamic);
