@@ -42,6 +42,7 @@ pub mod action;
 mod blocking;
 mod check;
 mod client;
+mod configure;
 pub mod context;
 pub mod data;
 mod deferral;
@@ -96,6 +97,7 @@ pub use process::{collect, lines, program};
 
 pub use action::{Action, Progress};
 pub use blocking::blocking;
+pub use configure::ConfigureContext;
 pub use context::{Context, Stop};
 pub use data::{DataSource, EphemeralResource, Opened};
 pub use deferral::Deferral;

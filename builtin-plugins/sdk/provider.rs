@@ -8,8 +8,9 @@ use cty::Value;
 use crate::action::{Action, ActionEntry, AnyAction};
 use crate::check::own_rules;
 use crate::client::ClientCell;
+use crate::configure::ConfigureContext;
 use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, DataSource, EphemeralEntry, EphemeralResource};
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::function::Function;
 use crate::list::{AnyList, ListEntry, ListResource};
 use crate::model::{Cty, Empty, Model};
@@ -50,8 +51,52 @@ pub trait Provider: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Creates the client from the configuration.
-    async fn configure(&self, config: Self::Config, terraform_version: &str) -> Result<Self::Client>;
+    /// Creates the client from the configuration. One of `configure` and [`Provider::configure_with`] is written.
+    async fn configure(&self, _config: Self::Config, _terraform_version: &str) -> Result<Self::Client> {
+        Err(Diagnostic::error(
+            "Provider not configured",
+            "This provider has neither `configure` nor `configure_with`. This is a bug in the plugin.",
+        )
+        .into())
+    }
+
+    /// Creates the client from the configuration as [`Provider::configure`] does, with warnings, with a signal to stop, and with the
+    /// choice to defer everything while the configuration is unknown:
+    ///
+    /// ```
+    /// use monoform_sdk::schema::required;
+    /// use monoform_sdk::{Attr, ConfigureContext, Deferral, Members, Provider, Result, async_trait, model};
+    ///
+    /// model! {
+    ///     pub struct Config {
+    ///         pub endpoint: Attr<String> = required(),
+    ///     }
+    /// }
+    ///
+    /// struct Cloud;
+    ///
+    /// #[async_trait]
+    /// impl Provider for Cloud {
+    ///     type Config = Config;
+    ///     type Client = String;
+    ///
+    ///     fn members(&self, _members: &mut Members<String>) {}
+    ///
+    ///     async fn configure_with(&self, config: Config, cx: &mut ConfigureContext) -> Result<String> {
+    ///         if config.endpoint.is_unknown() {
+    ///             return Err(cx.defer(Deferral::ProviderConfigUnknown));
+    ///         }
+    ///         if config.endpoint.text().starts_with("http:") {
+    ///             cx.warn("Unencrypted Endpoint", "Everybody on the way can read along.");
+    ///         }
+    ///         Ok(config.endpoint.text().to_owned())
+    ///     }
+    /// }
+    /// # let _ = Cloud;
+    /// ```
+    async fn configure_with(&self, config: Self::Config, cx: &mut ConfigureContext) -> Result<Self::Client> {
+        self.configure(config, &cx.terraform_version).await
+    }
 }
 
 /// A provider without configuration, which has only members.
@@ -110,8 +155,8 @@ impl<P: Provider> Provider for NeverBlocks<P> {
         self.0.validate(config)
     }
 
-    async fn configure(&self, config: P::Config, terraform_version: &str) -> Result<P::Client> {
-        self.0.configure(config, terraform_version).await
+    async fn configure_with(&self, config: P::Config, cx: &mut ConfigureContext) -> Result<P::Client> {
+        self.0.configure_with(config, cx).await
     }
 }
 
@@ -159,11 +204,11 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
         found
     }
 
-    async fn configure(&self, config: A::Config, terraform_version: &str) -> Result<()> {
+    async fn configure_with(&self, config: A::Config, cx: &mut ConfigureContext) -> Result<()> {
         // Configured one after the other, so that errors of the first are reported once.
-        let client = self.one.0.configure(config.clone(), terraform_version).await?;
+        let client = self.one.0.configure_with(config.clone(), cx).await?;
         self.one.1.set(client);
-        let client = self.other.0.configure(config, terraform_version).await?;
+        let client = self.other.0.configure_with(config, cx).await?;
         self.other.1.set(client);
         Ok(())
     }
@@ -173,7 +218,7 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
 #[async_trait]
 pub(crate) trait AnyProvider: Send + Sync {
     fn validate(&self, config: &Value) -> Diagnostics;
-    async fn configure(&self, config: &Value, terraform_version: &str) -> Result<()>;
+    async fn configure(&self, config: &Value, cx: &mut ConfigureContext) -> Result<()>;
 }
 
 /// A provider, with the cell of its client.
@@ -185,14 +230,19 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
         own_rules(config, |model: &P::Config| self.0.validate(model))
     }
 
-    async fn configure(&self, config: &Value, terraform_version: &str) -> Result<()> {
+    async fn configure(&self, config: &Value, cx: &mut ConfigureContext) -> Result<()> {
         // A host may send null for a provider without a block.
         let config = if config.is_null() {
             P::Config::default()
         } else {
             P::Config::from_cty(config)?
         };
-        self.1.set(self.0.configure(config, terraform_version).await?);
+        match self.0.configure_with(config, cx).await {
+            Ok(client) => self.1.set(client),
+            // A deferral has no client, and is no error.
+            Err(found) if cx.deferred.is_some() && !found.has_errors() => cx.diagnostics.append(found),
+            Err(errors) => return Err(errors),
+        }
         Ok(())
     }
 }

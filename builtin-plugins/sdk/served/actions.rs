@@ -40,7 +40,10 @@ impl ServedProvider {
         let plan = async {
             let action = self.action(name)?;
             let config = decode(config, &action.schema().ty)?;
-            Ok(action.plan(&config, options).await)
+            match self.deferred_by(&options) {
+                Some(why) => Ok((Some(why), Diagnostics::new())),
+                None => Ok(action.plan(&config, options).await),
+            }
         };
         plan.await.unwrap_or_else(|errors| (None, errors))
     }

@@ -1,16 +1,19 @@
 //! The provider itself, its schemas and its functions.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use cty::Value;
 
 use super::problems::{Use, of_function, of_schema};
 use super::store::ServedStore;
 use crate::action::AnyAction;
-use crate::calls::Calls;
+use crate::calls::{CallOptions, Calls};
 use crate::check;
 use crate::client::ClientCell;
+use crate::configure::ConfigureContext;
 use crate::data::{AnyDataSource, AnyEphemeral};
+use crate::deferral::Deferral;
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::function::{Function, FunctionError};
 use crate::guard::{guarded, guarded_now};
@@ -36,6 +39,8 @@ pub struct ServedProvider {
     problems: Vec<String>,
     calls: Calls,
     blocks: bool,
+    /// Set if the provider could not be configured yet, and defers everything.
+    deferred: Mutex<Option<Deferral>>,
 }
 
 /// The description of a type of managed resource.
@@ -71,6 +76,7 @@ impl ServedProvider {
             problems: Vec::new(),
             calls: Calls::new(),
             blocks: P::BLOCKS,
+            deferred: Mutex::default(),
         };
         served.problems = served.find_problems(&members.duplicates);
         served
@@ -223,12 +229,25 @@ impl ServedProvider {
         check().unwrap_or_else(|errors| errors)
     }
 
-    pub async fn configure(&self, config: &Wire, terraform_version: &str) -> Diagnostics {
-        let configure = async {
-            let config = decode(config, &self.config.ty)?;
-            guarded(self.provider.configure(&config, terraform_version)).await
+    pub async fn configure(&self, config: &Wire, terraform_version: &str, options: CallOptions) -> Diagnostics {
+        let mut cx = ConfigureContext::new(terraform_version, options);
+        let result = match decode(config, &self.config.ty) {
+            Ok(config) => guarded(self.provider.configure(&config, &mut cx)).await,
+            Err(errors) => Err(errors),
         };
-        configure.await.err().unwrap_or_default()
+        // A later configuration may be complete.
+        *self.deferred.lock().unwrap_or_else(PoisonError::into_inner) = cx.deferred;
+        let mut diagnostics = cx.diagnostics;
+        if let Err(errors) = result {
+            diagnostics.append(errors);
+        }
+        diagnostics
+    }
+
+    /// Returns the reason for which the provider defers everything, if it does and the caller supports that.
+    pub(super) fn deferred_by(&self, options: &CallOptions) -> Option<Deferral> {
+        let deferred = *self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
+        deferred.filter(|_| options.deferral_allowed)
     }
 
     /// Calls a function of the provider by its name.
