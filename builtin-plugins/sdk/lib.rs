@@ -52,6 +52,7 @@ pub mod function;
 mod identity;
 pub mod json;
 mod list;
+pub mod log;
 mod meaning;
 pub mod model;
 mod modifier;

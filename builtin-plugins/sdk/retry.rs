@@ -46,10 +46,6 @@ enum Pause {
 }
 
 impl Limit {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "pauses are measured on the clock of the machine"
-    )]
     fn new(timeout: Duration, stop: Stop) -> Limit {
         Limit {
             timeout,
@@ -59,10 +55,6 @@ impl Limit {
         }
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "pauses are measured on the clock of the machine"
-    )]
     fn left(&self) -> Duration {
         self.end
             .map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()))
