@@ -18,8 +18,9 @@
 //! - States of earlier schema versions are read with their own models ([`Upgrader`]).
 //!
 //! What holds everywhere:
-//! - A schema is compiled once, when the plugin starts; no call converts it again.
-//! - A schema that cannot work is refused at the start, with all that is wrong and where.
+//! - A schema is compiled once, when it is first used; no call converts it again. Models of types that a run does not use cost
+//!   nothing.
+//! - A schema that cannot work is refused when a host or a test asks for the schemas, with all that is wrong and where.
 //! - A panic in a plugin's code is a diagnostic for that call, and the plugin goes on. What the call saved before
 //!   ([`Context::save`], [`Context::set_private`]) is kept, as after an error.
 //! - A panic in a task or thread that the plugin started itself is a warning in its next answer.

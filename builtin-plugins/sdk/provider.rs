@@ -15,7 +15,7 @@ use crate::function::Function;
 use crate::list::{AnyList, ListEntry, ListResource};
 use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry, Resource};
-use crate::schema::{Compiled, Schema};
+use crate::schema::Schema;
 use crate::state_store::{AnyStateStore, StateStore};
 
 /// A provider: its configuration, its client, and the table of its members.
@@ -299,42 +299,33 @@ impl<C: Send + Sync + 'static> Members<C> {
         self
     }
 
-    fn compile(&self, schema: Schema) -> Compiled {
-        Compiled::new(if self.plain { schema.plain() } else { schema })
-    }
-
     /// Adds a type of managed resource.
     pub fn resource(&mut self, name: &'static str, resource: impl Resource<Client = C>) {
-        let schema = self.compile(resource.schema());
-        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, schema, self.client.clone()));
+        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, self.plain, self.client.clone()));
         add(&mut self.resources, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of data source.
     pub fn data_source(&mut self, name: &'static str, source: impl DataSource<Client = C>) {
-        let schema = self.compile(source.schema());
-        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, schema, self.client.clone()));
+        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, self.plain, self.client.clone()));
         add(&mut self.data_sources, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of ephemeral resource.
     pub fn ephemeral(&mut self, name: &'static str, resource: impl EphemeralResource<Client = C>) {
-        let schema = self.compile(resource.schema());
-        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, schema, self.client.clone()));
+        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, self.plain, self.client.clone()));
         add(&mut self.ephemerals, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a list resource, for the resource type of this name.
     pub fn list(&mut self, name: &'static str, list: impl ListResource<Client = C>) {
-        let schema = self.compile(list.schema());
-        let entry: Box<dyn AnyList> = Box::new(ListEntry::new(list, schema, self.client.clone()));
+        let entry: Box<dyn AnyList> = Box::new(ListEntry::new(list, self.plain, self.client.clone()));
         add(&mut self.lists, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of action.
     pub fn action(&mut self, name: &'static str, action: impl Action<Client = C>) {
-        let schema = self.compile(action.schema());
-        let entry: Box<dyn AnyAction> = Box::new(ActionEntry::new(action, schema, self.client.clone()));
+        let entry: Box<dyn AnyAction> = Box::new(ActionEntry::new(action, self.plain, self.client.clone()));
         add(&mut self.actions, [(name, entry)], &mut self.duplicates);
     }
 
@@ -370,6 +361,8 @@ fn add<T>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::schema::{nested, optional};
     use crate::served::ServedProvider;
@@ -418,6 +411,43 @@ mod tests {
         let fits = encode(&"a".into(), &String::ty()).unwrap();
         let error = provider.call("repeat", &[fits.clone(), fits]).unwrap_err();
         assert_eq!(error.argument, Some(1), "{error:?}");
+    }
+
+    /// How often the schema of [`Counted`] was built.
+    static BUILT: AtomicUsize = AtomicUsize::new(0);
+
+    struct Counted;
+
+    #[async_trait]
+    impl Resource for Counted {
+        type Model = Part;
+        type Client = ();
+
+        fn schema(&self) -> Schema {
+            BUILT.fetch_add(1, Ordering::Relaxed);
+            Schema::of::<Part>()
+        }
+
+        async fn create(&self, plan: Part, _cx: &mut Context<()>) -> Result<Part> {
+            Ok(plan)
+        }
+    }
+
+    #[test]
+    fn schema_is_built_once_and_only_when_it_is_used() {
+        let provider = ServedProvider::new(Plain(|members| {
+            members.resource("x_counted", Counted);
+            members.resource("x_thing", Things);
+        }));
+        let thing = encode(&Thing::default().to_cty(), &Thing::ty()).unwrap();
+        assert_eq!(provider.validate_resource("x_thing", &thing, true), Diagnostics::new());
+        assert_eq!(BUILT.load(Ordering::Relaxed), 0);
+        let part = encode(&Part::default().to_cty(), &Part::ty()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(provider.validate_resource("x_counted", &part, true), Diagnostics::new());
+        }
+        assert!(provider.problems().is_empty());
+        assert_eq!(BUILT.load(Ordering::Relaxed), 1);
     }
 
     #[test]

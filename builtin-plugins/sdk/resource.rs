@@ -14,7 +14,7 @@ use crate::guard::guarded;
 pub use crate::identity::IdentityAttribute;
 use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
-use crate::schema::{Compiled, Schema};
+use crate::schema::{Compiled, LazySchema, Schema};
 use crate::state;
 use crate::wire::Wire;
 
@@ -184,8 +184,12 @@ impl<M: Model> Upgrader<M> {
     /// Creates an upgrader from this version, whose attributes were those of `Old`. Unknown attributes are dropped, missing ones
     /// are null.
     pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
-        let schema = Compiled::new(Schema::of::<Old>());
-        let run = move |json: &Json| run(Old::from_cty(&state::read_object(json, &schema)?)?);
+        // Most states have the current version.
+        let schema = LazySchema::default();
+        let run = move |json: &Json| {
+            let schema = schema.get(Schema::of::<Old>);
+            run(Old::from_cty(&state::read_object(json, schema)?)?)
+        };
         Upgrader {
             from: version,
             run: Box::new(run),
@@ -270,16 +274,16 @@ pub(crate) trait AnyResource: Send + Sync {
 
 pub(crate) struct Entry<R: Resource> {
     resource: R,
-    schema: Compiled,
+    schema: LazySchema,
     identity: Vec<IdentityAttribute>,
     upgraders: Vec<Upgrader<R::Model>>,
     client: ClientCell<R::Client>,
 }
 
 impl<R: Resource> Entry<R> {
-    pub fn new(resource: R, schema: Compiled, client: ClientCell<R::Client>) -> Entry<R> {
+    pub fn new(resource: R, plain: bool, client: ClientCell<R::Client>) -> Entry<R> {
         Entry {
-            schema,
+            schema: LazySchema::new(plain),
             identity: resource.identity(),
             upgraders: resource.upgraders(),
             resource,
@@ -299,15 +303,15 @@ impl<R: Resource> Entry<R> {
         let state = match result {
             // Models often return the plan that they were given, and the host rejects states with write-only values.
             Ok(model) => model.map(|m| {
-                let object = self.schema.without_write_only(m.to_object(&self.schema.object));
+                let object = self.schema().without_write_only(m.to_object(&self.schema().object));
                 match before {
-                    Some(before) => self.schema.settled(before, object),
+                    Some(before) => self.schema().settled(before, object),
                     None => object,
                 }
             }),
             Err(errors) => {
                 diagnostics.append(errors);
-                saved.map(|saved| self.schema.without_write_only(saved))
+                saved.map(|saved| self.schema().without_write_only(saved))
             }
         };
         Answer {
@@ -322,7 +326,7 @@ impl<R: Resource> Entry<R> {
 #[async_trait]
 impl<R: Resource> AnyResource for Entry<R> {
     fn schema(&self) -> &Compiled {
-        &self.schema
+        self.schema.get(|| self.resource.schema())
     }
 
     fn identity(&self) -> &[IdentityAttribute] {
@@ -358,7 +362,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     }
 
     fn upgrade_problems(&self) -> Vec<String> {
-        let current = self.schema.schema.version;
+        let current = self.schema().schema.version;
         let mut found = Vec::new();
         for (i, upgrader) in self.upgraders.iter().enumerate() {
             let from = upgrader.from;
@@ -379,13 +383,13 @@ impl<R: Resource> AnyResource for Entry<R> {
     }
 
     fn upgrade(&self, version: i64, json: &Json) -> Result<Value> {
-        let current = self.schema.schema.version;
+        let current = self.schema().schema.version;
         // A state of this version may still lack attributes that a later release has added.
         if version == current {
-            return state::read_object(json, &self.schema);
+            return state::read_object(json, self.schema());
         }
         match self.upgraders.iter().find(|u| u.from == version) {
-            Some(upgrader) => Ok((upgrader.run)(json)?.to_object(&self.schema.object)),
+            Some(upgrader) => Ok((upgrader.run)(json)?.to_object(&self.schema().object)),
             None => Err(Diagnostic::error(
                 "Unable to Upgrade Resource State",
                 format!(
@@ -407,7 +411,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     ) -> (Vec<u8>, Option<Deferral>) {
         let mut cx = self.context(private, options);
         let mut plan = Plan {
-            schema: &self.schema,
+            schema: self.schema(),
             config,
             prior,
             planned,
@@ -433,7 +437,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, options: CallOptions) -> Answer {
         let mut cx = self.context(private, options);
         // Plans have no write-only values: they are in the configuration only.
-        cx.config = Some((config, self.schema.ty.clone()));
+        cx.config = Some((config, self.schema().ty.clone()));
         let result = match R::Model::from_cty(planned) {
             Ok(plan) => guarded(self.resource.create(plan, &mut cx)).await.map(Some),
             Err(error) => Err(error.into()),
@@ -465,7 +469,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         options: CallOptions,
     ) -> Answer {
         let mut cx = self.context(private, options);
-        cx.config = Some((config, self.schema.ty.clone()));
+        cx.config = Some((config, self.schema().ty.clone()));
         let result = match (R::Model::from_cty(prior), R::Model::from_cty(planned)) {
             (Ok(prior), Ok(plan)) => guarded(self.resource.update(prior, plan, &mut cx)).await.map(Some),
             (Err(error), _) | (_, Err(error)) => Err(error.into()),
@@ -506,7 +510,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             .identity
             .iter()
             .filter_map(|a| Some((a.name, identity.get(a.name)?.clone())));
-        let result = match R::Model::from_cty(&self.schema.object_with(&given.collect())) {
+        let result = match R::Model::from_cty(&self.schema().object_with(&given.collect())) {
             Ok(identity) => guarded(self.resource.import_identity(identity, &mut cx))
                 .await
                 .map(Some),

@@ -1,7 +1,7 @@
 //! Schemas in compiled form, computed once when a plugin starts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cty::value::Part;
 use cty::{ObjectType, Type, Value};
@@ -26,6 +26,31 @@ pub struct Compiled {
     write_only: bool,
     /// True if an attribute at any depth has a type with rules.
     rules: bool,
+}
+
+/// A schema that is compiled when it is first used: a process of a large provider usually serves few of its types.
+#[derive(Debug, Default)]
+pub(crate) struct LazySchema {
+    compiled: OnceLock<Compiled>,
+    plain: bool,
+}
+
+impl LazySchema {
+    /// Creates one whose descriptions are plain text if `plain` is set.
+    pub fn new(plain: bool) -> LazySchema {
+        LazySchema {
+            plain,
+            ..LazySchema::default()
+        }
+    }
+
+    /// Returns the compiled form of a schema, which is the same at each call.
+    pub fn get(&self, schema: impl FnOnce() -> Schema) -> &Compiled {
+        self.compiled.get_or_init(|| {
+            let schema = schema();
+            Compiled::new(if self.plain { schema.plain() } else { schema })
+        })
+    }
 }
 
 #[derive(Debug)]

@@ -12,6 +12,7 @@ pub(crate) mod shape;
 pub use self::compiled::Compiled;
 #[doc(hidden)]
 pub use self::compiled::CompiledMember;
+pub(crate) use self::compiled::LazySchema;
 pub use self::declare::{
     BlockBuilder, ComputedBlock, IntoMember, NestedAttribute, block, computed, nested, optional, required,
 };

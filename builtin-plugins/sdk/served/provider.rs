@@ -1,7 +1,7 @@
 //! The provider itself, its schemas and its functions.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cty::Value;
 
@@ -36,7 +36,9 @@ pub struct ServedProvider {
     pub(super) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     functions: BTreeMap<&'static str, Function>,
     pub(super) state_stores: BTreeMap<&'static str, ServedStore>,
-    problems: Vec<String>,
+    /// Names that several members of one kind have.
+    duplicates: Vec<&'static str>,
+    problems: OnceLock<Vec<String>>,
     calls: Calls,
     blocks: bool,
     /// Set if the provider could not be configured yet, and defers everything.
@@ -53,12 +55,12 @@ pub struct ResourceDescription<'a> {
 }
 
 impl ServedProvider {
-    /// Compiles the schemas of a provider. It can be served only if there are no [`problems`](ServedProvider::problems).
+    /// Takes the members of a provider. Each schema is compiled when it is first used. The provider can be served only if there are no [`problems`](ServedProvider::problems).
     pub fn new<P: Provider>(provider: P) -> ServedProvider {
         let client = ClientCell::new();
         let mut members = Members::new(client.clone());
         provider.members(&mut members);
-        let mut served = ServedProvider {
+        ServedProvider {
             config: Compiled::new(provider.schema()),
             meta: provider.meta_schema().map(Compiled::new),
             provider: Box::new(ProviderEntry(provider, client)),
@@ -73,18 +75,16 @@ impl ServedProvider {
                 .into_iter()
                 .map(|(name, store)| (name, ServedStore::new(store)))
                 .collect(),
-            problems: Vec::new(),
+            duplicates: members.duplicates,
+            problems: OnceLock::new(),
             calls: Calls::new(),
             blocks: P::BLOCKS,
             deferred: Mutex::default(),
-        };
-        served.problems = served.find_problems(&members.duplicates);
-        served
+        }
     }
 
-    fn find_problems(&self, duplicates: &[&str]) -> Vec<String> {
-        let mut found: Vec<String> = duplicates
-            .iter()
+    fn find_problems(&self) -> Vec<String> {
+        let mut found: Vec<String> = (self.duplicates.iter())
             .map(|name| format!("there is more than one member {name} of the same kind"))
             .collect();
         found.extend(of_schema(Use::Provider, "", &self.config.schema, &[]));
@@ -153,9 +153,9 @@ impl ServedProvider {
         }
     }
 
-    /// Returns the errors in the declaration, which prevent serving, one sentence each.
+    /// Returns the errors in the declaration, which prevent serving, one sentence each. The first call compiles all schemas.
     pub fn problems(&self) -> &[String] {
-        &self.problems
+        self.problems.get_or_init(|| self.find_problems())
     }
 
     /// Returns the registry of the calls in progress, for stopping them.
