@@ -14,6 +14,7 @@ use crate::guard::guarded;
 pub use crate::identity::IdentityAttribute;
 use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
+use crate::record::Record;
 use crate::schema::{Compiled, LazySchema, Schema};
 use crate::state;
 use crate::wire::Wire;
@@ -311,7 +312,17 @@ impl<R: Resource> Entry<R> {
             }),
             Err(errors) => {
                 diagnostics.append(errors);
-                saved.map(|saved| self.schema().without_write_only(saved))
+                saved.map(|saved| {
+                    let object = Record::new(
+                        saved
+                            .entries()
+                            .into_iter()
+                            .flatten()
+                            .map(|(n, v)| (n.clone(), v.clone())),
+                    );
+                    self.schema()
+                        .without_write_only(object.to_object(&self.schema().object))
+                })
             }
         };
         Answer {
