@@ -56,6 +56,9 @@ pub fn serve_state_store(name: &'static str, store: impl StateStore) -> ExitCode
 /// It first prints a setting of `TF_REATTACH_PROVIDERS`: if that is set, Terraform, OpenTofu and Monoform use this process in
 /// place of the provider at `address` (as in `registry.terraform.io/example/notes`), as often as they run. Providers usually do
 /// this when they are given the argument `-debug`.
+///
+/// A client in Python or C++ must set the channel argument `grpc.default_authority`: what it makes of the path of a socket is no
+/// authority by RFC 3986, and is refused below this crate.
 pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
     match ready(provider) {
         Ok(provider) => {

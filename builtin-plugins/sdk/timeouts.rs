@@ -86,7 +86,7 @@ impl<const OPERATIONS: u8> Timeouts<OPERATIONS> {
 
     fn get(&self, name: &str) -> Option<&Attr<GoDuration>> {
         let has = Self::names().any(|(n, _)| n == name);
-        has.then(|| match name {
+        has.then_some(match name {
             "create" => &self.create,
             "read" => &self.read,
             "update" => &self.update,

@@ -149,6 +149,9 @@ pub(crate) enum On {
     Always,
 }
 
+/// Function that implements a rule of this module.
+type Run = Box<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
+
 /// A rule of a function of this module.
 #[doc(hidden)]
 pub struct NamedRule {
@@ -160,7 +163,7 @@ pub struct NamedRule {
     /// Reason why the rule can never work.
     pub(crate) problem: Option<String>,
     pub(crate) on: On,
-    pub(crate) run: Box<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>,
+    pub(crate) run: Run,
 }
 
 impl From<NamedRule> for Validator {

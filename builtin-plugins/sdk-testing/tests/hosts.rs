@@ -1,5 +1,7 @@
 //! What hosts do beside planning and applying: lists, identities, deferrals, metadata of modules, generated configuration, stops.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
 use std::time::Duration;
 
 use monoform_sdk::cty::{Type, Value};

@@ -1,5 +1,7 @@
 //! Types with rules of their own, in a resource whose service answers everything in another form.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use monoform_sdk::cty::Value;
 use monoform_sdk::schema::{block, computed, nested, optional, required};
 use monoform_sdk::types::{Cidr, GoDuration, IpAddress, JsonText, Timestamp, Url};
