@@ -3,17 +3,29 @@
 //! Use it through `monoform_sdk::Model`, where it is documented; nothing else depends on this crate, and it on nothing of
 //! ours. The generated code is as short as possible: every decision is in ordinary functions of the SDK.
 
+mod text;
+
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
+use syn::parse::ParseStream;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Fields, Ident, Meta, Result, Type};
+use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Fields, Ident, LitStr, Meta, Result, Token, Type};
 
 /// Derives `Model` for a struct with named fields. See `monoform_sdk::Model`.
 #[proc_macro_derive(Model, attributes(member))]
 pub fn derive_model(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     syn::parse(input)
         .and_then(|input| model(&input))
+        .unwrap_or_else(Error::into_compile_error)
+        .into()
+}
+
+/// Derives `Cty` for an enum of names, or for a struct around one value. See `monoform_sdk::Cty`.
+#[proc_macro_derive(Cty, attributes(member))]
+pub fn derive_cty(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    syn::parse(input)
+        .and_then(|input| text::cty(&input))
         .unwrap_or_else(Error::into_compile_error)
         .into()
 }
@@ -47,8 +59,8 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
     let (generics, arguments, conditions) = input.generics.split_for_impl();
     // An absolute path, so that names in the author's module cannot shadow it.
     let sdk = quote!(::monoform_sdk);
-    let (mut declared, mut types, mut read, mut written, mut found, mut shown) =
-        (vec![], vec![], vec![], vec![], vec![], vec![]);
+    let (mut declared, mut types, mut rules, mut read, mut written, mut found, mut shown) =
+        (vec![], vec![], vec![], vec![], vec![], vec![], vec![]);
     for Member {
         ident,
         ty,
@@ -63,6 +75,7 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
                     out.push(#sdk::schema::IntoMember::<#ty>::into_member(#what, #name, concat!(#(#docs, "\n"),*)));
                 });
                 types.push(quote!((Some(#name), <#ty as #sdk::model::Cty>::ty())));
+                rules.push(quote!((Some(#name), <#ty as #sdk::model::Cty>::rules())));
                 read.push(quote!(#ident: #sdk::model::read(value, #name)?));
                 written.push(quote!((Some(#name), #sdk::model::Cty::to_cty(&self.#ident))));
                 found.push(quote! {
@@ -76,6 +89,7 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
             None => {
                 declared.push(quote!(out.extend(<#ty as #sdk::model::Model>::members());));
                 types.push(quote!((None, <#ty as #sdk::model::Cty>::ty())));
+                rules.push(quote!((None, <#ty as #sdk::model::Cty>::rules())));
                 read.push(quote!(#ident: <#ty as #sdk::model::Cty>::from_cty(value)?));
                 written.push(quote!((None, #sdk::model::Cty::to_cty(&self.#ident))));
                 found.push(quote! {
@@ -97,6 +111,9 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
             }
             fn to_cty(&self) -> #sdk::cty::Value {
                 #sdk::model::object(::std::vec![#(#written),*])
+            }
+            fn rules() -> #sdk::TypeRules {
+                #sdk::model::object_rules(::std::vec![#(#rules),*])
             }
         }
 
@@ -133,10 +150,19 @@ fn member(field: &Field) -> Result<Member<'_>> {
         return Err(Error::new(field.span(), "a model has named fields"));
     };
     let mut what = None;
+    let mut name = None;
     let mut docs = Vec::new();
     for attribute in &field.attrs {
         if attribute.path().is_ident("member") {
-            what = Some(attribute.parse_args::<Expr>()?);
+            let (given, declaration) = attribute.parse_args_with(|input: ParseStream<'_>| {
+                let given = text::setting(input, "name")?;
+                if given.is_some() {
+                    input.parse::<Token![,]>()?;
+                }
+                Ok((given, input.parse::<Expr>()?))
+            })?;
+            name = given.as_ref().map(LitStr::value);
+            what = Some(declaration);
         } else if let Some(text) = doc(attribute) {
             docs.push(text);
         }
@@ -150,7 +176,7 @@ fn member(field: &Field) -> Result<Member<'_>> {
         ident,
         ty: &field.ty,
         // A field `r#type` is the attribute `type`.
-        name: ident.unraw().to_string(),
+        name: name.unwrap_or_else(|| ident.unraw().to_string()),
         docs,
         // `flatten` is no expression that would compile.
         what: (!is_flatten(&what)).then_some(what),

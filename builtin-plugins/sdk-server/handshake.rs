@@ -34,14 +34,19 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads the environment. `None` if the plugin was not started by a program that supports plugins.
-    pub fn read(environment: impl Fn(&str) -> Option<String>, served: &[u32]) -> Option<Asked> {
+    /// Reads the environment. `None` if the plugin was not started by a program that supports plugins. `served` returns the versions
+    /// that the plugin speaks, of which `highest` is one.
+    pub fn read<'v>(
+        environment: impl Fn(&str) -> Option<String>,
+        highest: u32,
+        served: impl FnOnce() -> &'v [u32],
+    ) -> Option<Asked> {
         if environment(COOKIE_NAME).as_deref() != Some(COOKIE_VALUE) {
             return None;
         }
         let set = |name: &str| environment(name).filter(|value| !value.is_empty());
         Some(Asked {
-            version: choose(set("PLUGIN_PROTOCOL_VERSIONS").as_deref(), served),
+            version: choose(set("PLUGIN_PROTOCOL_VERSIONS").as_deref(), highest, served),
             client_certificate: set("PLUGIN_CLIENT_CERT"),
             socket_dir: set("PLUGIN_UNIX_SOCKET_DIR"),
             socket_group: set("PLUGIN_UNIX_SOCKET_GROUP"),
@@ -67,12 +72,17 @@ fn port(text: Option<String>) -> u16 {
 
 /// Chooses the highest version that both sides support. If there is none, it is the lowest of this plugin, so that
 /// the client reports the mismatch. A client that names no version has one older than all of these.
-fn choose(wanted: Option<&str>, served: &[u32]) -> u32 {
+fn choose<'v>(wanted: Option<&str>, highest: u32, served: impl FnOnce() -> &'v [u32]) -> u32 {
     let wanted: Vec<u32> = wanted
         .unwrap_or_default()
         .split(',')
         .filter_map(|v| v.trim().parse().ok())
         .collect();
+    // Which versions else there are depends on all schemas, and nearly all hosts speak the highest version.
+    if wanted.contains(&highest) {
+        return highest;
+    }
+    let served = served();
     let common = served.iter().filter(|v| wanted.contains(v)).max();
     common.or(served.iter().min()).copied().unwrap_or_default()
 }
@@ -95,9 +105,9 @@ mod tests {
 
     #[test]
     fn no_handshake_without_the_cookie() {
-        assert_eq!(Asked::read(|_| None, &[5, 6]), None);
+        assert_eq!(Asked::read(|_| None, 6, || &[5, 6]), None);
         assert_eq!(
-            Asked::read(|name| (name == COOKIE_NAME).then(|| "other".into()), &[5, 6]),
+            Asked::read(|name| (name == COOKIE_NAME).then(|| "other".into()), 6, || &[5, 6]),
             None
         );
     }
@@ -119,7 +129,8 @@ mod tests {
                     "PLUGIN_PROTOCOL_VERSIONS" => wanted.map(Into::into),
                     _ => None,
                 },
-                served,
+                served.iter().max().copied().unwrap(),
+                || served,
             );
             assert_eq!(asked.map(|a| a.version), Some(version), "{wanted:?} of {served:?}");
         }

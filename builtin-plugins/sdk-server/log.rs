@@ -1,9 +1,11 @@
 //! Logs in the format that the program which started the plugin reads: one JSON object a line, on standard error.
 //!
-//! Authors write events with `tracing`. `TF_LOG_PROVIDER_<NAME>` with the provider's own name, or else `TF_LOG_PROVIDER`, or else
+//! Authors write events with `tracing`; the fields of the spans around an event are in its line. `TF_LOG_PROVIDER_<NAME>` with the provider's own name, or else `TF_LOG_PROVIDER`, or else
 //! `TF_LOG`, says from which level on they are written; if none is set, nothing is, and events cost nothing.
 
 #![expect(clippy::disallowed_methods, reason = "lines of a log have the time in them")]
+
+mod spans;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,11 +15,14 @@ use std::path::Path;
 
 use monoform_sdk::Json;
 use monoform_sdk::guard::watch_panics;
+use monoform_sdk::log::{MASK, is_masked, masked};
 use monoform_sdk::served::report_waiting_with;
+use spans::Spans;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_core::span::Current;
 
 /// Starts the log, if the environment enables it.
 pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
@@ -30,7 +35,7 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
     );
     if level != LevelFilter::OFF {
         // A subscriber that is already set stays.
-        drop(tracing::subscriber::set_global_default(Log { level }));
+        drop(tracing::subscriber::set_global_default(Log::new(level)));
     }
     // Installed at every level: panics, and waits for a server, are reported to the host also when nothing is logged.
     watch_panics();
@@ -64,14 +69,33 @@ fn level(text: Option<&str>) -> LevelFilter {
 
 struct Log {
     level: LevelFilter,
+    spans: Spans,
+}
+
+impl Log {
+    fn new(level: LevelFilter) -> Log {
+        Log {
+            level,
+            spans: Spans::default(),
+        }
+    }
 }
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // The events of the libraries below (HTTP/2, TLS) would hide those of the plugin.
-        let noise = ["h2", "hyper", "tonic", "rustls", "tower", "tokio"];
+        let noise = [
+            "h2",
+            "hyper",
+            "hyper_util",
+            "tonic",
+            "rustls",
+            "tower",
+            "tokio",
+            "tokio_util",
+        ];
         let root = metadata.target().split("::").next().unwrap_or_default();
-        metadata.is_event() && *metadata.level() <= self.level && !noise.contains(&root)
+        *metadata.level() <= self.level && !noise.contains(&root)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -80,19 +104,41 @@ impl Subscriber for Log {
 
     fn event(&self, event: &Event<'_>) {
         // Microseconds: go-plugin parses the time in the layout of hclog.
-        let text = line(event, &format!("{:.6}", jiff::Timestamp::now()));
+        let around = match event.is_root() {
+            true => BTreeMap::new(),
+            false => self.spans.fields(event.parent()),
+        };
+        let text = line(event, around, &format!("{:.6}", jiff::Timestamp::now()));
         // Standard error is the only place to report to.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
 
-    // Spans are not written.
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        self.spans.open(span)
     }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        self.spans.record(span, values);
+    }
     fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
+    fn enter(&self, span: &Id) {
+        spans::enter(span);
+    }
+    fn exit(&self, span: &Id) {
+        spans::exit(span);
+    }
+    fn clone_span(&self, span: &Id) -> Id {
+        self.spans.clone_handle(span);
+        span.clone()
+    }
+    fn try_close(&self, span: Id) -> bool {
+        self.spans.close_handle(&span)
+    }
+    fn current_span(&self) -> Current {
+        match self.spans.current() {
+            Some((id, metadata)) => Current::new(id, metadata),
+            None => Current::none(),
+        }
+    }
 }
 
 /// Writes the line that tells the host which server the plugin is waiting for, whatever the log level is.
@@ -103,9 +149,17 @@ fn waiting(host: &str) {
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
 }
 
-fn line(event: &Event<'_>, time: &str) -> String {
-    let mut fields = Fields(BTreeMap::new());
+/// Formats an event with the fields of the spans around it, without secrets.
+fn line(event: &Event<'_>, around: BTreeMap<String, Json>, time: &str) -> String {
+    let mut fields = Fields(around);
     event.record(&mut fields);
+    for (name, value) in &mut fields.0 {
+        if is_masked(name) {
+            *value = MASK.into();
+        } else if let Json::String(text) = value {
+            *text = masked(text).into_owned();
+        }
+    }
     let message = fields.0.remove("message").unwrap_or_default();
     let level = match *event.metadata().level() {
         Level::ERROR => "error",
@@ -147,6 +201,8 @@ impl Visit for Fields {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     #[test]
@@ -162,6 +218,67 @@ mod tests {
         );
         assert_eq!(name(&["monoform", "plan"]), None);
         assert_eq!(name(&[]), None);
+    }
+
+    #[test]
+    fn lines_have_the_fields_of_the_spans_around_them_without_secrets() {
+        #[derive(Clone, Default)]
+        struct Lines(Arc<Mutex<Vec<Json>>>);
+        struct Recorded(Log, Lines);
+        impl Subscriber for Recorded {
+            fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+                self.0.enabled(metadata)
+            }
+            fn event(&self, event: &Event<'_>) {
+                let text = line(event, self.0.spans.fields(event.parent()), "");
+                (self.1.0.lock().unwrap()).push(Json::parse(text.as_bytes()).unwrap());
+            }
+            fn new_span(&self, span: &Attributes<'_>) -> Id {
+                self.0.new_span(span)
+            }
+            fn record(&self, span: &Id, values: &Record<'_>) {
+                self.0.record(span, values);
+            }
+            fn record_follows_from(&self, _: &Id, _: &Id) {}
+            fn enter(&self, span: &Id) {
+                self.0.enter(span);
+            }
+            fn exit(&self, span: &Id) {
+                self.0.exit(span);
+            }
+            fn clone_span(&self, span: &Id) -> Id {
+                self.0.clone_span(span)
+            }
+            fn try_close(&self, span: Id) -> bool {
+                self.0.try_close(span)
+            }
+            fn current_span(&self) -> Current {
+                self.0.current_span()
+            }
+        }
+        monoform_sdk::log::mask_fields(["spans_token"]);
+        monoform_sdk::log::mask_texts(["spans-secret"]);
+        let lines = Lines::default();
+        let log = Recorded(Log::new(LevelFilter::INFO), lines.clone());
+        tracing::subscriber::with_default(log, || {
+            let call = tracing::error_span!("call", tf_rpc = "Read", kind = tracing::field::Empty);
+            call.record("kind", "x_thing");
+            let inner = call.in_scope(|| tracing::info_span!("own", page = 2));
+            // A task that goes on elsewhere, after its call has ended.
+            drop(call);
+            std::thread::scope(|_| inner.in_scope(|| tracing::info!(spans_token = "t", "got spans-secret")));
+            drop(inner);
+            tracing::info!("outside");
+        });
+        let lines = lines.0.lock().unwrap();
+        let text = |line: &Json, name: &str| line.get(name).map(ToString::to_string);
+        let first = |name| text(&lines[0], name);
+        assert_eq!(first("tf_rpc").as_deref(), Some("\"Read\""));
+        assert_eq!(first("kind").as_deref(), Some("\"x_thing\""));
+        assert_eq!(first("page").as_deref(), Some("2"));
+        assert_eq!(first("spans_token").as_deref(), Some("\"***\""));
+        assert_eq!(first("@message").as_deref(), Some("\"got ***\""));
+        assert_eq!(text(&lines[1], "tf_rpc"), None);
     }
 
     #[test]

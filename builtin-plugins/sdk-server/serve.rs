@@ -38,14 +38,12 @@ const GRACE: Duration = Duration::from_millis(1500);
 ///
 /// It speaks protocol 5 and 6; a provider with nested attributes, which only protocol 6 has, speaks that one only.
 ///
-/// A provider with a schema that cannot work is not served: what is wrong, and where, is written to standard error.
+/// A provider with a schema that cannot work is refused when the host asks for the schemas: the answer says what is wrong, and where.
 pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
-    match ready(provider) {
-        Ok(provider) => serve(provider.protocols(), |version, shutdown| {
-            provider_routes(provider, version, shutdown)
-        }),
-        Err(code) => code,
-    }
+    let provider = ServedProvider::new(provider);
+    // Compiled when they are asked for: a host that knows the schemas from an earlier process does not ask.
+    let asked = Asked::read(variable, 6, || provider.protocols());
+    serve(asked, |version, shutdown| provider_routes(provider, version, shutdown))
 }
 
 /// Serves one state store, and nothing else, to the program that started this process: as a provider without configuration.
@@ -58,6 +56,9 @@ pub fn serve_state_store(name: &'static str, store: impl StateStore) -> ExitCode
 /// It first prints a setting of `TF_REATTACH_PROVIDERS`: if that is set, Terraform, OpenTofu and Monoform use this process in
 /// place of the provider at `address` (as in `registry.terraform.io/example/notes`), as often as they run. Providers usually do
 /// this when they are given the argument `-debug`.
+///
+/// A client in Python or C++ must set the channel argument `grpc.default_authority`: what it makes of the path of a socket is no
+/// authority by RFC 3986, and is refused below this crate.
 pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
     match ready(provider) {
         Ok(provider) => {
@@ -89,7 +90,9 @@ pub fn serve_provisioner<P: Provisioner>(provisioner: P) -> ExitCode {
     let provisioner = ServedProvisioner::new(provisioner);
     match provisioner.problems().as_slice() {
         // Protocol 6 has no service for provisioners: hosts start all of them with 5.
-        [] => serve(&[5], |_, _| provisioner_routes(provisioner)),
+        [] => serve(Asked::read(variable, 5, || &[5]), |_, _| {
+            provisioner_routes(provisioner)
+        }),
         problems => end(Err(ServeError::Schema(list(problems)))),
     }
 }
@@ -159,15 +162,14 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn serve(served: &[u32], services: impl FnOnce(u32, Shutdown) -> Services) -> ExitCode {
-    let environment = variable;
+fn serve(asked: Option<Asked>, services: impl FnOnce(u32, Shutdown) -> Services) -> ExitCode {
     // The cookie is how go-plugin tells a host from a person. Without it no
     // socket is opened, and the status is 1, as that of plugins in Go.
-    let Some(asked) = Asked::read(environment, served) else {
+    let Some(asked) = asked else {
         drop(io::stderr().write_all(handshake::NOTICE.as_bytes()));
         return ExitCode::FAILURE;
     };
-    log::start(environment);
+    log::start(variable);
     end(start(&asked, None, services))
 }
 

@@ -13,6 +13,7 @@ use monoform_sdk::calls::{Call, Calls};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tonic::Status;
+use tracing::Instrument as _;
 
 /// Limit of the calls that run at the same time: more than any program makes, so that no call waits for another.
 const CALLS: usize = 8192;
@@ -50,6 +51,8 @@ impl Pool {
 pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     // Lives as long as the process. If it cannot be created, calls run on the thread of the connection.
     static POOL: LazyLock<Option<Pool>> = LazyLock::new(|| Pool::new().ok());
+    // The log lines on another thread belong to the same call.
+    let call = call.in_current_span();
     match POOL.as_ref() {
         Some(pool) if blocks => {
             let tasks = pool.tasks.handle();

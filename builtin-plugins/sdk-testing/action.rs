@@ -7,7 +7,7 @@ use crate::harness::{Harness, named};
 use crate::wires::encode;
 
 impl<P: Provider> Harness<P> {
-    /// Validates, plans and invokes an action. Returns the messages about its progress.
+    /// Validates, plans and invokes an action. Returns the messages about its progress; none if it is deferred.
     ///
     /// # Errors
     /// Errors of one of the three steps.
@@ -15,11 +15,16 @@ impl<P: Provider> Harness<P> {
         let schema = named(self.provider.actions(), name);
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
         self.sort(self.provider.validate_action(name, &wire))?;
-        let call = self.provider.calls().begin();
-        let (_, found) = self.provider.plan_action(name, &wire, call.stop().into()).await;
+        let (call, options) = self.begin();
+        let stop = options.stop.clone();
+        let (deferred, found) = self.provider.plan_action(name, &wire, options).await;
+        self.record(deferred);
         self.sort(found)?;
+        if deferred.is_some() {
+            return Ok(Vec::new());
+        }
         let (progress, mut messages) = Progress::channel();
-        let work = self.provider.invoke_action(name, &wire, progress, call.stop());
+        let work = self.provider.invoke_action(name, &wire, progress, stop);
         let all = async {
             let mut all = Vec::new();
             while let Some(message) = messages.recv().await {
@@ -28,6 +33,7 @@ impl<P: Provider> Harness<P> {
             all
         };
         let (found, all) = futures::join!(work, all);
+        drop(call);
         self.sort(found)?;
         Ok(all)
     }

@@ -36,8 +36,9 @@ impl<'h, P: Provider> Ephemeral<'h, P> {
         let schema = named(provider.ephemerals(), name);
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
         harness.sort(provider.validate_ephemeral(name, &wire))?;
-        let call = provider.calls().begin();
-        let answer = provider.open(name, &wire, call.stop().into()).await;
+        let (_call, options) = harness.begin();
+        let answer = provider.open(name, &wire, options).await;
+        harness.record(answer.deferred);
         harness.sort(answer.diagnostics)?;
         Ok(Ephemeral {
             harness,
@@ -68,11 +69,11 @@ impl<'h, P: Provider> Ephemeral<'h, P> {
 
     /// Renews the resource, even if no renewal is due.
     pub async fn renew(&mut self) -> Result<()> {
-        let call = self.harness.provider.calls().begin();
+        let (_call, options) = self.harness.begin();
         let answer = self
             .harness
             .provider
-            .renew(&self.name, self.private.clone(), call.stop().into())
+            .renew(&self.name, self.private.clone(), options)
             .await;
         self.private = answer.private;
         self.renew_at = answer.renew_at;

@@ -8,12 +8,14 @@ use monoform_sdk::schema::Compiled;
 use monoform_sdk::served::ServedProvider;
 use monoform_sdk::{Diagnostic, Diagnostics, FunctionError, Provider, Result, wire};
 
+use crate::calls::Calls;
 use crate::config::{self, Config};
 use crate::wires::{EMPTY, decode, encode};
 
 /// A provider under test, and the warnings of its calls.
 pub struct Harness<P: Provider> {
     pub(crate) provider: ServedProvider,
+    pub(crate) calls: Calls,
     warnings: Mutex<Vec<Diagnostic>>,
     kind: PhantomData<P>,
 }
@@ -39,6 +41,7 @@ impl<P: Provider> Harness<P> {
         );
         Harness {
             provider,
+            calls: Calls::default(),
             warnings: Mutex::default(),
             kind: PhantomData,
         }
@@ -49,7 +52,8 @@ impl<P: Provider> Harness<P> {
         let schema = self.provider.config_schema();
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
         self.sort(self.provider.validate_provider(&wire))?;
-        self.sort(self.provider.configure(&wire, "1.11.4").await)
+        let (_call, options) = self.begin();
+        self.sort(self.provider.configure(&wire, "1.11.4", options).await)
     }
 
     /// Lists every type and every attribute, with one word for each property, for comparison with the
@@ -114,8 +118,9 @@ impl<P: Provider> Harness<P> {
         let schema = named(self.provider.data_sources(), name);
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
         self.sort(self.provider.validate_data_source(name, &wire))?;
-        let call = self.provider.calls().begin();
-        let answer = self.provider.read_data_source(name, &wire, call.stop().into()).await;
+        let (_call, options) = self.begin();
+        let answer = self.provider.read_data_source(name, &wire, options).await;
+        self.record(answer.deferred);
         self.sort(answer.diagnostics)?;
         decode(answer.state, schema)
     }

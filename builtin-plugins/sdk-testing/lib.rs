@@ -6,7 +6,10 @@
 //! ([`Harness::warnings`]).
 //!
 //! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed, with
-//! its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource.
+//! its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource. [`Harness::list`],
+//! [`Harness::invoke`], [`Harness::data`] and [`Harness::call`] are for list resources, actions, data sources and functions;
+//! [`Harness::upgrade`], [`Harness::upgrade_identity`], [`Harness::move_from`] and [`Harness::generate_config`] for what hosts do with
+//! states. [`Harness::allow_deferral`], [`Harness::with_provider_meta`] and [`Harness::stop_next`] say what comes with the calls.
 //! [`state_store::conformance`] checks a state store.
 //!
 //! An author has this crate in `[dev-dependencies]`, so that no plugin links it.
@@ -43,9 +46,11 @@
 //! ```
 
 mod action;
+mod calls;
 mod config;
 mod ephemeral;
 mod harness;
+mod list;
 mod object;
 mod proposed;
 pub mod state_store;
@@ -54,4 +59,5 @@ mod wires;
 pub use self::config::Config;
 pub use self::ephemeral::Ephemeral;
 pub use self::harness::Harness;
+pub use self::list::Listed;
 pub use self::object::{Object, PlannedChange};

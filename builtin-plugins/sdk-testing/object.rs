@@ -4,7 +4,7 @@ use monoform_sdk::cty::{Path, Type, Value};
 use monoform_sdk::schema::Compiled;
 use monoform_sdk::served::{Changed, MovedObject, ObjectMetadata, identity_type};
 use monoform_sdk::wire::{self, Wire};
-use monoform_sdk::{Diagnostic, Diagnostics, MoveSource, Provider, Result};
+use monoform_sdk::{Deferral, Diagnostic, Diagnostics, MoveSource, Provider, Result};
 
 use crate::config::{self, Config};
 use crate::harness::{Harness, named};
@@ -20,6 +20,8 @@ pub struct PlannedChange {
     pub replace: Vec<String>,
     /// Private data of the planned object.
     pub private: Vec<u8>,
+    /// Reason for which the change is deferred, if it is.
+    pub deferred: Option<Deferral>,
     /// Identity of the planned object, once it is known.
     pub identity: Option<Value>,
 }
@@ -83,6 +85,34 @@ impl<P: Provider> Harness<P> {
         let (state, diagnostics) = self.provider.upgrade(name, version, &raw(json));
         self.sort(diagnostics)?;
         decode(state, self.schema(name))
+    }
+
+    /// Upgrades a stored identity of a version, given as JSON text.
+    ///
+    /// # Errors
+    /// The version is not supported, or the result is no identity of this type.
+    pub fn upgrade_identity(&self, name: &str, version: i64, json: &str) -> Result<Value> {
+        let (identity, diagnostics) = self.provider.upgrade_identity(name, version, &raw(json));
+        self.sort(diagnostics)?;
+        match (identity, self.identity_type(name)) {
+            (Some(wire), Some(ty)) => wire::decode(&wire, &ty),
+            _ => Err(without_identity(name).into()),
+        }
+    }
+
+    /// Generates the configuration of an object, as for one that is imported without a configuration.
+    ///
+    /// # Errors
+    /// Errors of the provider.
+    pub async fn generate_config(&self, name: &str, state: &Value) -> Result<Value> {
+        let schema = self.schema(name);
+        let (_call, options) = self.begin();
+        let (config, found) = self
+            .provider
+            .generate_config(name, &encode(Some(state), schema)?, options)
+            .await;
+        self.sort(found)?;
+        decode(config, schema)
     }
 
     /// Moves the state of another type to this one, with its private data.
@@ -198,31 +228,36 @@ impl<'h, P: Provider> Object<'h, P> {
         let proposed = proposed(&schema.members, prior.unwrap_or(&null), &config);
         let (prior, proposed) = (encode(prior, schema)?, encode(Some(&proposed), schema)?);
         let config = encode(Some(&config), schema)?;
-        let call = harness.provider.calls().begin();
+        let (_call, options) = harness.begin();
         let beside = ObjectMetadata {
             private,
             identity: self.identity.clone(),
         };
         let changed = harness
             .provider
-            .plan(name, &prior, &proposed, &config, beside, call.stop().into())
+            .plan(name, &prior, &proposed, &config, beside, options)
             .await;
+        harness.record(changed.deferred);
         harness.sort(changed.diagnostics)?;
         let path = |p: &Path| p.to_string().trim_start_matches('.').to_owned();
         Ok(PlannedChange {
             planned: decode(changed.state, schema)?,
             replace: changed.requires_replace.iter().map(path).collect(),
             private: changed.private,
+            deferred: changed.deferred,
             identity: changed.identity.and_then(|wire| self.identity_value(&wire)),
         })
     }
 
     /// Validates and plans, and applies the plan: creates the object, updates it, or replaces it. The result must be as
-    /// planned.
+    /// planned. A change that is deferred is not applied.
     pub async fn apply(&mut self, config: Config<'_>) -> Result<PlannedChange> {
         let errors = self.harness.validate(&self.name, config);
         self.harness.sort(errors)?;
         let mut plan = self.plan(config).await?;
+        if plan.deferred.is_some() {
+            return Ok(plan);
+        }
         if self.state.is_some() && (self.tainted || !plan.replace.is_empty()) {
             let replace = std::mem::take(&mut plan.replace);
             self.destroy().await?;
@@ -260,7 +295,7 @@ impl<'h, P: Provider> Object<'h, P> {
         };
         let creates = self.state.is_none();
         let (prior, planned) = (encode(self.state.as_ref(), schema)?, encode(planned, schema)?);
-        let call = harness.provider.calls().begin();
+        let (_call, options) = harness.begin();
         let changed = harness
             .provider
             .apply(
@@ -269,7 +304,7 @@ impl<'h, P: Provider> Object<'h, P> {
                 &planned,
                 config,
                 ObjectMetadata { private, identity },
-                call.stop().into(),
+                options,
             )
             .await;
         // As in the core: a creation that failed leaves a tainted object.
@@ -284,6 +319,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.private = changed.private;
         self.identity = changed.identity;
         self.tainted &= self.state.is_some();
+        self.harness.record(changed.deferred);
         self.harness.sort(changed.diagnostics)
     }
 
@@ -320,12 +356,12 @@ impl<'h, P: Provider> Object<'h, P> {
     pub async fn read(&mut self) -> Result<()> {
         let schema = self.harness.schema(&self.name);
         let state = encode(self.state.as_ref(), schema)?;
-        let call = self.harness.provider.calls().begin();
+        let (_call, options) = self.harness.begin();
         let (private, identity) = (self.private.clone(), self.identity.clone());
         let changed = self
             .harness
             .provider
-            .read(&self.name, state, private, identity, call.stop().into())
+            .read(&self.name, state, private, identity, options)
             .await;
         self.take(changed)
     }
@@ -334,15 +370,14 @@ impl<'h, P: Provider> Object<'h, P> {
     pub async fn plan_destroy(&self) -> Result<()> {
         let schema = self.harness.schema(&self.name);
         let (prior, none) = (encode(self.state.as_ref(), schema)?, encode(None, schema)?);
-        let call = self.harness.provider.calls().begin();
+        let (_call, options) = self.harness.begin();
         let beside = ObjectMetadata {
             private: self.private.clone(),
             identity: self.identity.clone(),
         };
         let provider = &self.harness.provider;
-        let changed = provider
-            .plan(&self.name, &prior, &none, &none, beside, call.stop().into())
-            .await;
+        let changed = provider.plan(&self.name, &prior, &none, &none, beside, options).await;
+        self.harness.record(changed.deferred);
         self.harness.sort(changed.diagnostics)
     }
 
@@ -367,8 +402,7 @@ impl<'h, P: Provider> Object<'h, P> {
     /// Imports the object by its identity; missing attributes are null.
     pub async fn import_identity(&mut self, identity: Config<'_>) -> Result<()> {
         let Some(ty) = self.harness.identity_type(&self.name) else {
-            let detail = format!("Objects of type {} have no identity.", self.name);
-            return Err(Diagnostic::error("Import by Identity Not Supported", detail).into());
+            return Err(without_identity(&self.name).into());
         };
         let attributes = ty.as_object().map(|o| o.attributes()).unwrap_or_default();
         if let Some((name, _)) = identity
@@ -393,12 +427,8 @@ impl<'h, P: Provider> Object<'h, P> {
     }
 
     async fn import_by(&mut self, id: &str, identity: Option<Wire>) -> Result<()> {
-        let call = self.harness.provider.calls().begin();
-        let changed = self
-            .harness
-            .provider
-            .import(&self.name, id, identity, call.stop().into())
-            .await;
+        let (_call, options) = self.harness.begin();
+        let changed = self.harness.provider.import(&self.name, id, identity, options).await;
         self.take(changed)
     }
 
@@ -413,11 +443,16 @@ impl<'h, P: Provider> Object<'h, P> {
             identity: source.identity.map(|i| raw(&i.to_string())),
             identity_schema_version: source.identity_schema_version,
         };
-        let call = self.harness.provider.calls().begin();
+        let (_call, options) = self.harness.begin();
         let provider = &self.harness.provider;
-        let changed = provider.move_from(&self.name, moved, call.stop().into()).await;
+        let changed = provider.move_from(&self.name, moved, options).await;
         self.take(changed)
     }
+}
+
+fn without_identity(name: &str) -> Diagnostic {
+    let detail = format!("Objects of type {name} have no identity.");
+    Diagnostic::error("Import by Identity Not Supported", detail)
 }
 
 /// Returns true if a result is as planned: equal in all parts that the plan knew.

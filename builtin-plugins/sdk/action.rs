@@ -12,7 +12,7 @@ use crate::deferral::Deferral;
 use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
-use crate::schema::{Compiled, Schema};
+use crate::schema::{Compiled, LazySchema, Schema};
 use crate::stop::Stop;
 
 /// A type of action: an operation that a provider carries out once, when a resource changes or a user requests it. It has no results, and
@@ -106,13 +106,17 @@ pub(crate) trait AnyAction: Send + Sync {
 
 pub(crate) struct ActionEntry<A: Action> {
     action: A,
-    schema: Compiled,
+    schema: LazySchema,
     client: ClientCell<A::Client>,
 }
 
 impl<A: Action> ActionEntry<A> {
-    pub fn new(action: A, schema: Compiled, client: ClientCell<A::Client>) -> ActionEntry<A> {
-        ActionEntry { action, schema, client }
+    pub fn new(action: A, plain: bool, client: ClientCell<A::Client>) -> ActionEntry<A> {
+        ActionEntry {
+            action,
+            schema: LazySchema::new(plain),
+            client,
+        }
     }
 
     /// Decodes the configuration; without a configuration block, it is empty.
@@ -136,7 +140,7 @@ fn reported<C>(result: Result<()>, cx: Context<C>) -> Diagnostics {
 #[async_trait]
 impl<A: Action> AnyAction for ActionEntry<A> {
     fn schema(&self) -> &Compiled {
-        &self.schema
+        self.schema.get(|| self.action.schema())
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {

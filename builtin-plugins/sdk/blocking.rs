@@ -6,9 +6,11 @@ use crate::guard::Guard;
 /// meanwhile.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     // A panic is resumed in the call that waits for the work.
-    let work = || {
+    // Its log lines belong to the call.
+    let span = tracing::Span::current();
+    let work = move || {
         let _guard = Guard::new();
-        work()
+        span.in_scope(work)
     };
     // Not on the call's own thread: other futures of the call go on meanwhile.
     match tokio::task::spawn_blocking(work).await {

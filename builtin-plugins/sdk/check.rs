@@ -2,8 +2,8 @@
 
 use cty::{Path, Step, Value};
 
-use crate::diag::{Diagnostic, Diagnostics};
-use crate::model::Model;
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::model::{Model, UNREADABLE};
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::validate::{Check, is_absent};
 
@@ -16,6 +16,18 @@ pub(crate) fn own_rules<M: Model>(config: &Value, rules: impl FnOnce(&M) -> Diag
         Err(error) if error.unknown => Diagnostics::new(),
         Err(error) => error.of_configuration(),
     }
+}
+
+/// Adds what a plugin's own rules have found to what the rules of the schema have found. A value that does not fit its Rust type is
+/// reported once.
+pub(crate) fn with_own_rules(mut found: Diagnostics, own: Diagnostics) -> Diagnostics {
+    let reported = |own: &Diagnostic| {
+        own.summary == UNREADABLE
+            && (found.0.iter()).any(|d| d.severity == Severity::Error && d.attribute == own.attribute)
+    };
+    let (_, new): (Vec<_>, Vec<_>) = own.0.into_iter().partition(reported);
+    found.0.extend(new);
+    found
 }
 
 /// Checks a configuration against every rule of its schema, and warns of deprecated attributes.
@@ -45,6 +57,9 @@ pub(crate) fn against_schema(schema: &Compiled, config: &Value, write_only_allow
             ));
         }
     }
+    for group in &schema.schema.groups {
+        group.check(config, &mut out);
+    }
     out
 }
 
@@ -66,11 +81,15 @@ fn check_block(
                     value,
                     block,
                     config,
+                    write_only_allowed,
                 },
                 out,
             );
         }
         if let Some(a) = member.attribute() {
+            if !a.rules.is_empty() {
+                a.rules.check(&path.attribute(name), value, out);
+            }
             if a.required && value.is_null() {
                 out.push(missing(name).at(path.attribute(name)));
             }

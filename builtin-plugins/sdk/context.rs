@@ -1,13 +1,17 @@
 //! Context of an operation: client, private data, warnings and stop signal, in addition to its arguments.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cty::{Type, Value};
 
 use crate::calls::CallOptions;
 use crate::deferral::Deferral;
 use crate::diag::{Diagnostic, Diagnostics, Result};
-use crate::model::Model;
+use crate::model::{Cty, Model};
+use crate::private;
+use crate::retry::cut_off;
 pub use crate::stop::Stop;
 use crate::wire::{Wire, decode};
 
@@ -100,6 +104,56 @@ impl<C> Context<C> {
         .into())
     }
 
+    /// Runs a part of the operation for this time at most. If the time is over, or a stop is requested, the part is cut off at the
+    /// place where it waits.
+    ///
+    /// # Errors
+    /// The errors of the part, or one that says why it was cut off.
+    pub async fn within<T>(&self, time: Duration, part: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut stop = self.stop();
+        tokio::select! {
+            // First, so that a part that is ready counts.
+            biased;
+            result = part => result,
+            () = stop.requested() => Err(cut_off(None).into()),
+            () = tokio::time::sleep(time) => Err(cut_off(Some(time)).into()),
+        }
+    }
+
+    /// Returns the private data of this key that was stored with the object; `None` if there is none.
+    ///
+    /// # Errors
+    /// It has another type, or the private data has no keys, because it was stored by [`Context::set_private`].
+    pub fn private_value<T: Cty>(&self, key: &str) -> Result<Option<T>> {
+        private::get(&self.private, key)
+    }
+
+    /// Stores private data with the object under a key. The form is that of terraform-plugin-framework.
+    ///
+    /// ```
+    /// # use monoform_sdk::Context;
+    /// let mut cx = Context::for_test(());
+    /// cx.set_private_value("etag", &"x-1".to_owned())?;
+    /// assert_eq!(cx.private_value::<String>("etag")?.as_deref(), Some("x-1"));
+    /// # Ok::<(), monoform_sdk::Diagnostics>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The value is unknown, the key begins with a point, or the private data has no keys.
+    pub fn set_private_value<T: Cty>(&mut self, key: &str, value: &T) -> Result<()> {
+        self.private = private::set(&self.private, key, Some(value))?;
+        Ok(())
+    }
+
+    /// Removes the private data of a key.
+    ///
+    /// # Errors
+    /// The private data has no keys.
+    pub fn remove_private_value(&mut self, key: &str) -> Result<()> {
+        self.private = private::set::<String>(&self.private, key, None)?;
+        Ok(())
+    }
+
     /// Returns the private data that was stored with the object when it was last written.
     #[must_use]
     pub fn private(&self) -> &[u8] {
@@ -138,6 +192,19 @@ impl<C> Context<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn part_of_an_operation_is_cut_off_by_time_and_stop() {
+        let mut cx = Context::for_test(());
+        let done = async { Ok(1) };
+        assert_eq!(cx.within(Duration::ZERO, done).await, Ok(1), "what is ready counts");
+        let endless = || std::future::pending::<Result<()>>();
+        let error = cx.within(Duration::from_secs(0), endless()).await.unwrap_err();
+        assert_eq!(error.0[0].summary, "Operation Timed Out");
+        cx.options.stop = Stop::when(async {});
+        let error = cx.within(Duration::from_secs(3600), endless()).await.unwrap_err();
+        assert_eq!(error.0[0].summary, "Operation Canceled");
+    }
 
     #[test]
     fn there_is_no_configuration_outside_create_and_update() {

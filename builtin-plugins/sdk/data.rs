@@ -13,7 +13,7 @@ use crate::deferral::Deferral;
 use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
-use crate::schema::{Compiled, Schema};
+use crate::schema::{Compiled, LazySchema, Schema};
 use crate::stop::Stop;
 
 /// A type of data source.
@@ -126,20 +126,24 @@ pub(crate) trait AnyEphemeral: Send + Sync {
 
 pub(crate) struct DataEntry<D: DataSource> {
     source: D,
-    schema: Compiled,
+    schema: LazySchema,
     client: ClientCell<D::Client>,
 }
 
 impl<D: DataSource> DataEntry<D> {
-    pub fn new(source: D, schema: Compiled, client: ClientCell<D::Client>) -> DataEntry<D> {
-        DataEntry { schema, source, client }
+    pub fn new(source: D, plain: bool, client: ClientCell<D::Client>) -> DataEntry<D> {
+        DataEntry {
+            schema: LazySchema::new(plain),
+            source,
+            client,
+        }
     }
 }
 
 #[async_trait]
 impl<D: DataSource> AnyDataSource for DataEntry<D> {
     fn schema(&self) -> &Compiled {
-        &self.schema
+        self.schema.get(|| self.source.schema())
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {
@@ -149,14 +153,14 @@ impl<D: DataSource> AnyDataSource for DataEntry<D> {
     async fn read(&self, config: &Value, options: CallOptions) -> DataAnswer<Value> {
         let mut cx = Context::new(self.client.get(), options, Vec::new());
         let result = match D::Model::from_cty(config) {
-            Ok(config) => guarded(self.source.read(config, &mut cx)).await,
+            Ok(model) => guarded(self.source.read(model, &mut cx)).await,
             Err(error) => Err(error.into()),
         };
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
+            Ok(model) => Some(self.schema().settled(config, model.to_object(&self.schema().object))),
             // A failed read may have left a part of its result.
-            Ok(model) => Some(model.to_object(&self.schema.object)),
             Err(errors) => {
                 diagnostics.append(errors);
                 saved
@@ -172,14 +176,14 @@ impl<D: DataSource> AnyDataSource for DataEntry<D> {
 
 pub(crate) struct EphemeralEntry<E: EphemeralResource> {
     resource: E,
-    schema: Compiled,
+    schema: LazySchema,
     client: ClientCell<E::Client>,
 }
 
 impl<E: EphemeralResource> EphemeralEntry<E> {
-    pub fn new(resource: E, schema: Compiled, client: ClientCell<E::Client>) -> EphemeralEntry<E> {
+    pub fn new(resource: E, plain: bool, client: ClientCell<E::Client>) -> EphemeralEntry<E> {
         EphemeralEntry {
-            schema,
+            schema: LazySchema::new(plain),
             resource,
             client,
         }
@@ -198,7 +202,7 @@ impl<E: EphemeralResource> EphemeralEntry<E> {
         };
         match result {
             Ok((model, renew_at)) => {
-                answer.result = model.map(|m| m.to_object(&self.schema.object));
+                answer.result = model.map(|m| m.to_object(&self.schema().object));
                 answer.renew_at = renew_at;
             }
             Err(errors) => answer.diagnostics.append(errors),
@@ -210,7 +214,7 @@ impl<E: EphemeralResource> EphemeralEntry<E> {
 #[async_trait]
 impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
     fn schema(&self) -> &Compiled {
-        &self.schema
+        self.schema.get(|| self.resource.schema())
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {

@@ -18,8 +18,9 @@
 //! - States of earlier schema versions are read with their own models ([`Upgrader`]).
 //!
 //! What holds everywhere:
-//! - A schema is compiled once, when the plugin starts; no call converts it again.
-//! - A schema that cannot work is refused at the start, with all that is wrong and where.
+//! - A schema is compiled once, when it is first used; no call converts it again. Models of types that a run does not use cost
+//!   nothing.
+//! - A schema that cannot work is refused when a host or a test asks for the schemas, with all that is wrong and where.
 //! - A panic in a plugin's code is a diagnostic for that call, and the plugin goes on. What the call saved before
 //!   ([`Context::save`], [`Context::set_private`]) is kept, as after an error.
 //! - A panic in a task or thread that the plugin started itself is a warning in its next answer.
@@ -42,6 +43,7 @@ pub mod action;
 mod blocking;
 mod check;
 mod client;
+mod configure;
 pub mod context;
 pub mod data;
 mod deferral;
@@ -49,17 +51,26 @@ pub mod diag;
 pub mod env;
 pub mod function;
 mod identity;
+pub mod json;
 mod list;
+pub mod log;
+mod meaning;
 pub mod model;
 mod modifier;
+mod numbers;
 pub mod plan;
+mod private;
 pub mod provider;
 pub mod provisioner;
+mod record;
 pub mod resource;
+pub mod retry;
 pub mod schema;
 mod state;
 pub mod state_store;
 mod stop;
+pub mod timeouts;
+pub mod types;
 pub mod validate;
 mod waiting;
 
@@ -89,12 +100,14 @@ pub use process::{collect, lines, program};
 
 pub use action::{Action, Progress};
 pub use blocking::blocking;
+pub use configure::ConfigureContext;
 pub use context::{Context, Stop};
 pub use data::{DataSource, EphemeralResource, Opened};
 pub use deferral::Deferral;
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};
 pub use function::{Arguments, Function, FunctionError, Parameter};
 pub use list::{Found, ListResource};
+pub use meaning::{CustomType, TypeRules};
 /// Makes a struct with named fields a [`Model`](trait@Model): the schema of a block, and its value.
 ///
 /// ```
@@ -146,15 +159,53 @@ pub use list::{Found, ListResource};
 ///   there are;
 /// - the word `flatten`: the members of another model are members of this one, too.
 ///
+/// A name that Rust does not allow for a field stands before the expression: `#[member(name = "self", optional())]`.
+///
 /// Values of sensitive attributes are not shown by the struct's `Debug`, which the macro writes, too.
 #[doc(inline)]
 pub use monoform_sdk_derive::Model;
+
+/// Makes a type of the language from an enum of names, or from a struct around one value.
+///
+/// ```
+/// use monoform_sdk::schema::{optional, required};
+/// use monoform_sdk::{Attr, Cty, Model};
+///
+/// /// The size of a machine: a string. Another text in a configuration is an error, which lists the names.
+/// #[derive(Clone, Debug, PartialEq, Cty)]
+/// pub enum Size {
+///     Small,
+///     VeryLarge,
+///     #[member(name = "x-large")]
+///     Huge,
+/// }
+///
+/// /// A port: a number from 0 to 65535.
+/// #[derive(Clone, Debug, PartialEq, Cty)]
+/// pub struct Port(pub u16);
+///
+/// #[derive(Clone, Default, Model)]
+/// pub struct Machine {
+///     #[member(required())]
+///     pub size: Attr<Size>,
+///     #[member(optional())]
+///     pub ports: Attr<Vec<Port>>,
+/// }
+///
+/// assert_eq!(Size::NAMES, ["small", "very_large", "x-large"]);
+/// ```
+///
+/// Names of variants become words with underscores. `#[member(case = "kebab")]` on the enum makes hyphens of them, `"upper"` capital
+/// letters, and `"verbatim"` leaves the names as they are.
+#[doc(inline)]
+pub use monoform_sdk_derive::Cty;
 
 pub use model::{Any, Attr, Cty, Empty, Model, Set};
 pub use modifier::Modifier;
 pub use plan::Plan;
 pub use provider::{Both, Members, NeverBlocks, Plain, Provider};
 pub use provisioner::{HANDSHAKE_VARIABLES, Output, Provisioner};
+pub use record::Record;
 pub use resource::{IdentityAttribute, MoveSource, Resource, Upgrader};
 pub use schema::Schema;
 pub use state_store::{AnyStateStore, StateClient, StateStore};

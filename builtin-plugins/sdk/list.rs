@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
-use crate::schema::{Compiled, Schema};
+use crate::schema::{Compiled, LazySchema, Schema};
 use crate::stop::Stop;
 
 /// Finds the existing objects of a resource type, for the `list` blocks of queries. It has the name of a resource type of the
@@ -111,20 +111,24 @@ pub(crate) trait AnyList: Send + Sync {
 
 pub(crate) struct ListEntry<L: ListResource> {
     list: L,
-    schema: Compiled,
+    schema: LazySchema,
     client: ClientCell<L::Client>,
 }
 
 impl<L: ListResource> ListEntry<L> {
-    pub fn new(list: L, schema: Compiled, client: ClientCell<L::Client>) -> ListEntry<L> {
-        ListEntry { list, schema, client }
+    pub fn new(list: L, plain: bool, client: ClientCell<L::Client>) -> ListEntry<L> {
+        ListEntry {
+            list,
+            schema: LazySchema::new(plain),
+            client,
+        }
     }
 }
 
 #[async_trait]
 impl<L: ListResource> AnyList for ListEntry<L> {
     fn schema(&self) -> &Compiled {
-        &self.schema
+        self.schema.get(|| self.list.schema())
     }
 
     fn validate(&self, config: &Value) -> Diagnostics {

@@ -11,7 +11,11 @@ use std::sync::Arc;
 use cty::{Number, ObjectType, Path, Step, Type, Value};
 
 use crate::diag::{Diagnostic, Diagnostics};
+use crate::meaning::{self, TypeRules};
 use crate::schema::shape::Member;
+
+/// Summary of the error for a configured value that does not fit its Rust type.
+pub(crate) const UNREADABLE: &str = "Configuration Read Error";
 
 /// Reason why a value does not fit a Rust type.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,9 +41,7 @@ impl ModelError {
     /// Converts the error to diagnostics for the user whose configuration has the value.
     pub(crate) fn of_configuration(self) -> Diagnostics {
         let detail = format!("This value cannot be used: {}.", self.message);
-        Diagnostic::error("Configuration Read Error", detail)
-            .at(self.path)
-            .into()
+        Diagnostic::error(UNREADABLE, detail).at(self.path).into()
     }
 
     /// Builds the error for a value that is unknown until other objects are applied, although the Rust type can only hold known
@@ -88,6 +90,10 @@ pub trait Cty: Sized {
     fn from_cty(value: &Value) -> Result<Self, ModelError>;
     /// Writes a value of that type.
     fn to_cty(&self) -> Value;
+    /// Returns the rules of the type itself, which hold for every attribute of it: see [`CustomType`](crate::CustomType).
+    fn rules() -> TypeRules {
+        TypeRules::default()
+    }
 }
 
 /// A value that may be null or unknown.
@@ -191,6 +197,9 @@ impl<T: Cty> Cty for Attr<T> {
             Attr::Null => Value::null(T::ty()),
             Attr::Unknown => Value::unknown(T::ty()),
         }
+    }
+    fn rules() -> TypeRules {
+        T::rules()
     }
 }
 
@@ -319,6 +328,9 @@ impl<T: Cty> Cty for Vec<T> {
             None => Value::tuple(items),
         }
     }
+    fn rules() -> TypeRules {
+        TypeRules::elements(T::rules())
+    }
 }
 
 impl<T: Cty> Cty for Set<T> {
@@ -334,6 +346,9 @@ impl<T: Cty> Cty for Set<T> {
             Some(element) => Value::set(element, items),
             None => Value::tuple(items),
         }
+    }
+    fn rules() -> TypeRules {
+        TypeRules::elements(T::rules())
     }
 }
 
@@ -358,6 +373,9 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
             Some(element) => Value::map(element, entries.collect()),
             None => Value::object::<Arc<str>>(entries),
         }
+    }
+    fn rules() -> TypeRules {
+        TypeRules::elements(T::rules())
     }
 }
 
@@ -450,19 +468,20 @@ impl Model for Empty {
 /// }
 /// ```
 ///
-/// What stands after `=` is what [`Model`](derive@crate::Model) wants in `#[member(…)]`, which says the rest.
+/// What stands after `=` is what [`Model`](derive@crate::Model) wants in `#[member(…)]`, which says the rest. A name that Rust does not
+/// allow for a field is set by `#[name = "self"]` after the comment.
 #[macro_export]
 macro_rules! model {
     (
         $(#[$meta:meta])*
         $vis:vis struct $name:ident {
-            $( $(#[doc = $doc:literal])* $fvis:vis $field:ident : $ty:ty = $member:expr ),* $(,)?
+            $( $(#[doc = $doc:literal])* $(#[name = $rename:literal])? $fvis:vis $field:ident : $ty:ty = $member:expr ),* $(,)?
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Default, PartialEq, $crate::Model)]
         $vis struct $name {
-            $( $(#[doc = $doc])* #[member($member)] $fvis $field: $ty, )*
+            $( $(#[doc = $doc])* #[member($(name = $rename,)? $member)] $fvis $field: $ty, )*
         }
     };
 }
@@ -501,6 +520,22 @@ pub fn object(parts: Vec<(Option<&'static str>, Value)>) -> Value {
         }
     }
     Value::object(all)
+}
+
+/// Returns the rules of an object with these attributes. A part without a name is a flattened model, whose attributes are all
+/// included.
+#[doc(hidden)]
+#[must_use]
+pub fn object_rules(parts: Vec<(Option<&'static str>, TypeRules)>) -> TypeRules {
+    meaning::of_object(parts)
+}
+
+/// Builds the error for a text that is no name of an enum.
+#[doc(hidden)]
+#[must_use]
+pub fn not_one_of(names: &[&str], text: &str) -> ModelError {
+    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    ModelError::new(format!("it must be one of {}, not {text:?}", names.join(", ")))
 }
 
 /// Shows a field, unless it is secret.

@@ -12,8 +12,12 @@ use crate::diag::Diagnostics;
 pub enum Modifier {
     /// Keeps the prior value if the planned one is unknown only because the configuration does not set it.
     Keep,
+    /// Keeps the prior value as [`Modifier::Keep`] does, unless it is null: a result that was not there before may be there now.
+    KeepNonNull,
     /// Replaces the object if the planned value differs from the prior one.
     RequiresReplace,
+    /// Replaces the object if the planned value differs from the prior one, and the configuration sets it.
+    RequiresReplaceIfConfigured,
     /// For a map: replaces the object if a value changes, a key is removed, or a key with a value is added; not for a
     /// new key with null, or for an empty map in place of none.
     RequiresReplaceIfValuesChange,
@@ -26,12 +30,23 @@ impl Modifier {
     pub fn custom(step: impl Fn(&mut Change<'_>) + Send + Sync + 'static) -> Modifier {
         Modifier::Custom(Arc::new(step))
     }
+
+    /// Creates a step that replaces the object if the planned value differs from the prior one and a condition holds.
+    pub fn requires_replace_if(condition: impl Fn(&Change<'_>) -> bool + Send + Sync + 'static) -> Modifier {
+        Modifier::custom(move |change| {
+            if change.differs() && condition(change) {
+                change.replace = true;
+            }
+        })
+    }
 }
 
 impl fmt::Debug for Modifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Modifier::Keep => "Keep",
+            Modifier::KeepNonNull => "KeepNonNull",
+            Modifier::RequiresReplaceIfConfigured => "RequiresReplaceIfConfigured",
             Modifier::RequiresReplace => "RequiresReplace",
             Modifier::RequiresReplaceIfValuesChange => "RequiresReplaceIfValuesChange",
             Modifier::Custom(_) => "Custom",
@@ -58,10 +73,18 @@ pub struct Change<'a> {
 }
 
 impl Change<'_> {
+    /// Returns true if there is a prior object, and the planned value differs from its value. An unknown value counts as a change: it
+    /// may become another one.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.prior.is_some_and(|prior| *prior != self.planned)
+    }
+
     /// Applies one modifier to the change.
     pub(crate) fn apply(&mut self, modifier: &Modifier) {
         match modifier {
-            Modifier::Keep => {
+            Modifier::KeepNonNull if self.prior.is_some_and(Value::is_null) => {}
+            Modifier::Keep | Modifier::KeepNonNull => {
                 // An unknown value of the configuration counts as a new value: the prior one is kept only if the
                 // configuration sets none.
                 if let Some(prior) = self.prior
@@ -72,8 +95,12 @@ impl Change<'_> {
                 }
             }
             Modifier::RequiresReplace => {
-                // An unknown value counts as a change: it may become another one.
-                if self.prior.is_some_and(|prior| *prior != self.planned) {
+                if self.differs() {
+                    self.replace = true;
+                }
+            }
+            Modifier::RequiresReplaceIfConfigured => {
+                if self.differs() && !self.config.is_null() {
                     self.replace = true;
                 }
             }

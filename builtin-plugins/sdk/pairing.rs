@@ -84,6 +84,8 @@ pub fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> 
             match member.attribute() {
                 // Prior objects have neither write-only values nor a mark for computed ones.
                 Some(a) if a.write_only || a.computed && configured.is_null() => true,
+                // The service may have answered another form of the same value.
+                Some(a) if !a.rules.is_empty() && a.rules.settled(&configured, &result) == configured => true,
                 None if member.is_computed_block() && configured.is_null() => true,
                 _ => member
                     .inside()

@@ -1,7 +1,8 @@
 //! Computation of a plan: the proposed object, defaults, unknown values, and the modifiers of each attribute.
 //!
 //! The steps, in this order:
-//! 1. Defaults fill what the configuration leaves out; write-only attributes become null.
+//! 1. Defaults fill what the configuration leaves out; write-only attributes become null; values that mean the same as before become
+//!    the ones of before ([`CustomType`](crate::CustomType)).
 //! 2. If that differs from the object of before (or there is none), every computed attribute or block that the configuration
 //!    leaves out and that has no default becomes unknown.
 //! 3. Each attribute's [`Modifier`]s run, in the order they were declared.
@@ -68,10 +69,15 @@ impl Pass for Defaults {
     fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, _parent: &Parent<'_>) -> Value {
         match member.attribute() {
             Some(a) if a.write_only => Value::null(a.ty.clone()),
-            Some(a) => match (&a.default, at.config) {
-                (Some(default), Some(config)) if config.is_null() => default.clone(),
-                _ => at.planned.clone(),
-            },
+            Some(a) => {
+                let value = match (&a.default, at.config) {
+                    (Some(default), Some(config)) if config.is_null() => default,
+                    _ => at.planned,
+                };
+                // A value with the meaning of before is no change.
+                at.prior
+                    .map_or_else(|| value.clone(), |prior| a.rules.settled(prior, value))
+            }
             None => at.planned.clone(),
         }
     }
@@ -484,6 +490,66 @@ mod tests {
         let set = Set(vec![inner("y", "2".into()), inner("z", Attr::Unknown)]);
         let nested = Set(vec![inner("w", "4".into()), inner("x", Attr::Unknown)]);
         assert_eq!((planned.set, planned.nested), (set, nested.into()));
+    }
+
+    model! {
+        pub struct Conditions {
+            pub other: Attr<String> = optional(),
+            pub size: Attr<i64> = optional().requires_replace_if(|size| size.planned.is_null()),
+            pub zone: Attr<String> = optional().computed().requires_replace_if_configured(),
+            pub late: Attr<String> = computed().keep_non_null(),
+        }
+    }
+
+    fn conditions(config: &Conditions, prior: &Conditions) -> (Conditions, Vec<String>) {
+        let schema = Compiled::new(Schema::of::<Conditions>());
+        let proposed = Conditions {
+            zone: if config.zone.is_null() {
+                prior.zone.clone()
+            } else {
+                config.zone.clone()
+            },
+            late: prior.late.clone(),
+            ..config.clone()
+        };
+        let object = |m: &Conditions| m.to_object(&schema.object);
+        let planned = construct(&schema, &object(config), Some(&object(prior)), &object(&proposed));
+        let paths = planned.requires_replace.iter().map(ToString::to_string).collect();
+        (Conditions::from_cty(&planned.state).unwrap(), paths)
+    }
+
+    #[test]
+    fn replacement_and_results_depend_on_conditions() {
+        let prior = Conditions {
+            size: 2.into(),
+            zone: "a".into(),
+            late: "l".into(),
+            ..Conditions::default()
+        };
+        let other = Conditions {
+            other: "o".into(),
+            size: 3.into(),
+            ..Conditions::default()
+        };
+        let (planned, replace) = conditions(&other, &prior);
+        assert!(
+            planned.zone.is_unknown(),
+            "a result that may change is no reason to replace"
+        );
+        assert_eq!((planned.late, replace), ("l".into(), vec![]));
+
+        let moved = Conditions {
+            size: Attr::Null,
+            zone: "b".into(),
+            ..other.clone()
+        };
+        assert_eq!(conditions(&moved, &prior).1, [".size", ".zone"]);
+        let without = Conditions {
+            late: Attr::Null,
+            ..prior
+        };
+        let (planned, _) = conditions(&other, &without);
+        assert!(planned.late.is_unknown(), "what was null may become a value");
     }
 
     #[test]

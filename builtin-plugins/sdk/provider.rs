@@ -8,13 +8,14 @@ use cty::Value;
 use crate::action::{Action, ActionEntry, AnyAction};
 use crate::check::own_rules;
 use crate::client::ClientCell;
+use crate::configure::ConfigureContext;
 use crate::data::{AnyDataSource, AnyEphemeral, DataEntry, DataSource, EphemeralEntry, EphemeralResource};
-use crate::diag::{Diagnostics, Result};
+use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::function::Function;
 use crate::list::{AnyList, ListEntry, ListResource};
 use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry, Resource};
-use crate::schema::{Compiled, Schema};
+use crate::schema::Schema;
 use crate::state_store::{AnyStateStore, StateStore};
 
 /// A provider: its configuration, its client, and the table of its members.
@@ -50,8 +51,52 @@ pub trait Provider: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Creates the client from the configuration.
-    async fn configure(&self, config: Self::Config, terraform_version: &str) -> Result<Self::Client>;
+    /// Creates the client from the configuration. One of `configure` and [`Provider::configure_with`] is written.
+    async fn configure(&self, _config: Self::Config, _terraform_version: &str) -> Result<Self::Client> {
+        Err(Diagnostic::error(
+            "Provider not configured",
+            "This provider has neither `configure` nor `configure_with`. This is a bug in the plugin.",
+        )
+        .into())
+    }
+
+    /// Creates the client from the configuration as [`Provider::configure`] does, with warnings, with a signal to stop, and with the
+    /// choice to defer everything while the configuration is unknown:
+    ///
+    /// ```
+    /// use monoform_sdk::schema::required;
+    /// use monoform_sdk::{Attr, ConfigureContext, Deferral, Members, Provider, Result, async_trait, model};
+    ///
+    /// model! {
+    ///     pub struct Config {
+    ///         pub endpoint: Attr<String> = required(),
+    ///     }
+    /// }
+    ///
+    /// struct Cloud;
+    ///
+    /// #[async_trait]
+    /// impl Provider for Cloud {
+    ///     type Config = Config;
+    ///     type Client = String;
+    ///
+    ///     fn members(&self, _members: &mut Members<String>) {}
+    ///
+    ///     async fn configure_with(&self, config: Config, cx: &mut ConfigureContext) -> Result<String> {
+    ///         if config.endpoint.is_unknown() {
+    ///             return Err(cx.defer(Deferral::ProviderConfigUnknown));
+    ///         }
+    ///         if config.endpoint.text().starts_with("http:") {
+    ///             cx.warn("Unencrypted Endpoint", "Everybody on the way can read along.");
+    ///         }
+    ///         Ok(config.endpoint.text().to_owned())
+    ///     }
+    /// }
+    /// # let _ = Cloud;
+    /// ```
+    async fn configure_with(&self, config: Self::Config, cx: &mut ConfigureContext) -> Result<Self::Client> {
+        self.configure(config, &cx.terraform_version).await
+    }
 }
 
 /// A provider without configuration, which has only members.
@@ -110,8 +155,8 @@ impl<P: Provider> Provider for NeverBlocks<P> {
         self.0.validate(config)
     }
 
-    async fn configure(&self, config: P::Config, terraform_version: &str) -> Result<P::Client> {
-        self.0.configure(config, terraform_version).await
+    async fn configure_with(&self, config: P::Config, cx: &mut ConfigureContext) -> Result<P::Client> {
+        self.0.configure_with(config, cx).await
     }
 }
 
@@ -159,11 +204,11 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
         found
     }
 
-    async fn configure(&self, config: A::Config, terraform_version: &str) -> Result<()> {
+    async fn configure_with(&self, config: A::Config, cx: &mut ConfigureContext) -> Result<()> {
         // Configured one after the other, so that errors of the first are reported once.
-        let client = self.one.0.configure(config.clone(), terraform_version).await?;
+        let client = self.one.0.configure_with(config.clone(), cx).await?;
         self.one.1.set(client);
-        let client = self.other.0.configure(config, terraform_version).await?;
+        let client = self.other.0.configure_with(config, cx).await?;
         self.other.1.set(client);
         Ok(())
     }
@@ -173,7 +218,7 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
 #[async_trait]
 pub(crate) trait AnyProvider: Send + Sync {
     fn validate(&self, config: &Value) -> Diagnostics;
-    async fn configure(&self, config: &Value, terraform_version: &str) -> Result<()>;
+    async fn configure(&self, config: &Value, cx: &mut ConfigureContext) -> Result<()>;
 }
 
 /// A provider, with the cell of its client.
@@ -185,14 +230,19 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
         own_rules(config, |model: &P::Config| self.0.validate(model))
     }
 
-    async fn configure(&self, config: &Value, terraform_version: &str) -> Result<()> {
+    async fn configure(&self, config: &Value, cx: &mut ConfigureContext) -> Result<()> {
         // A host may send null for a provider without a block.
         let config = if config.is_null() {
             P::Config::default()
         } else {
             P::Config::from_cty(config)?
         };
-        self.1.set(self.0.configure(config, terraform_version).await?);
+        match self.0.configure_with(config, cx).await {
+            Ok(client) => self.1.set(client),
+            // A deferral has no client, and is no error.
+            Err(found) if cx.deferred.is_some() && !found.has_errors() => cx.diagnostics.append(found),
+            Err(errors) => return Err(errors),
+        }
         Ok(())
     }
 }
@@ -249,42 +299,33 @@ impl<C: Send + Sync + 'static> Members<C> {
         self
     }
 
-    fn compile(&self, schema: Schema) -> Compiled {
-        Compiled::new(if self.plain { schema.plain() } else { schema })
-    }
-
     /// Adds a type of managed resource.
     pub fn resource(&mut self, name: &'static str, resource: impl Resource<Client = C>) {
-        let schema = self.compile(resource.schema());
-        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, schema, self.client.clone()));
+        let entry: Box<dyn AnyResource> = Box::new(Entry::new(resource, self.plain, self.client.clone()));
         add(&mut self.resources, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of data source.
     pub fn data_source(&mut self, name: &'static str, source: impl DataSource<Client = C>) {
-        let schema = self.compile(source.schema());
-        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, schema, self.client.clone()));
+        let entry: Box<dyn AnyDataSource> = Box::new(DataEntry::new(source, self.plain, self.client.clone()));
         add(&mut self.data_sources, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of ephemeral resource.
     pub fn ephemeral(&mut self, name: &'static str, resource: impl EphemeralResource<Client = C>) {
-        let schema = self.compile(resource.schema());
-        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, schema, self.client.clone()));
+        let entry: Box<dyn AnyEphemeral> = Box::new(EphemeralEntry::new(resource, self.plain, self.client.clone()));
         add(&mut self.ephemerals, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a list resource, for the resource type of this name.
     pub fn list(&mut self, name: &'static str, list: impl ListResource<Client = C>) {
-        let schema = self.compile(list.schema());
-        let entry: Box<dyn AnyList> = Box::new(ListEntry::new(list, schema, self.client.clone()));
+        let entry: Box<dyn AnyList> = Box::new(ListEntry::new(list, self.plain, self.client.clone()));
         add(&mut self.lists, [(name, entry)], &mut self.duplicates);
     }
 
     /// Adds a type of action.
     pub fn action(&mut self, name: &'static str, action: impl Action<Client = C>) {
-        let schema = self.compile(action.schema());
-        let entry: Box<dyn AnyAction> = Box::new(ActionEntry::new(action, schema, self.client.clone()));
+        let entry: Box<dyn AnyAction> = Box::new(ActionEntry::new(action, self.plain, self.client.clone()));
         add(&mut self.actions, [(name, entry)], &mut self.duplicates);
     }
 
@@ -320,10 +361,13 @@ fn add<T>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::schema::{nested, optional};
     use crate::served::ServedProvider;
-    use crate::{Attr, Context, model};
+    use crate::wire::encode;
+    use crate::{Attr, Context, Parameter, model};
 
     model! {
         pub struct Part {
@@ -356,6 +400,54 @@ mod tests {
             ServedProvider::new(Plain(|m| m.resource("x_thing", Things))).protocols(),
             [6]
         );
+    }
+
+    #[test]
+    fn argument_that_does_not_fit_is_an_error_at_its_position() {
+        let provider = ServedProvider::new(Plain(|members| {
+            let parameters = vec![Parameter::new::<String>("text", ""), Parameter::new::<i64>("count", "")];
+            members.function("repeat", Function::new("", "", parameters, |_| Ok(String::new())));
+        }));
+        let fits = encode(&"a".into(), &String::ty()).unwrap();
+        let error = provider.call("repeat", &[fits.clone(), fits]).unwrap_err();
+        assert_eq!(error.argument, Some(1), "{error:?}");
+    }
+
+    /// How often the schema of [`Counted`] was built.
+    static BUILT: AtomicUsize = AtomicUsize::new(0);
+
+    struct Counted;
+
+    #[async_trait]
+    impl Resource for Counted {
+        type Model = Part;
+        type Client = ();
+
+        fn schema(&self) -> Schema {
+            BUILT.fetch_add(1, Ordering::Relaxed);
+            Schema::of::<Part>()
+        }
+
+        async fn create(&self, plan: Part, _cx: &mut Context<()>) -> Result<Part> {
+            Ok(plan)
+        }
+    }
+
+    #[test]
+    fn schema_is_built_once_and_only_when_it_is_used() {
+        let provider = ServedProvider::new(Plain(|members| {
+            members.resource("x_counted", Counted);
+            members.resource("x_thing", Things);
+        }));
+        let thing = encode(&Thing::default().to_cty(), &Thing::ty()).unwrap();
+        assert_eq!(provider.validate_resource("x_thing", &thing, true), Diagnostics::new());
+        assert_eq!(BUILT.load(Ordering::Relaxed), 0);
+        let part = encode(&Part::default().to_cty(), &Part::ty()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(provider.validate_resource("x_counted", &part, true), Diagnostics::new());
+        }
+        assert!(provider.problems().is_empty());
+        assert_eq!(BUILT.load(Ordering::Relaxed), 1);
     }
 
     #[test]

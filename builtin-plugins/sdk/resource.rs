@@ -14,7 +14,8 @@ use crate::guard::guarded;
 pub use crate::identity::IdentityAttribute;
 use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
-use crate::schema::{Compiled, Schema};
+use crate::record::Record;
+use crate::schema::{Compiled, LazySchema, Schema};
 use crate::state;
 use crate::wire::Wire;
 
@@ -184,8 +185,12 @@ impl<M: Model> Upgrader<M> {
     /// Creates an upgrader from this version, whose attributes were those of `Old`. Unknown attributes are dropped, missing ones
     /// are null.
     pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
-        let schema = Compiled::new(Schema::of::<Old>());
-        let run = move |json: &Json| run(Old::from_cty(&state::read_object(json, &schema)?)?);
+        // Most states have the current version.
+        let schema = LazySchema::default();
+        let run = move |json: &Json| {
+            let schema = schema.get(Schema::of::<Old>);
+            run(Old::from_cty(&state::read_object(json, schema)?)?)
+        };
         Upgrader {
             from: version,
             run: Box::new(run),
@@ -270,16 +275,16 @@ pub(crate) trait AnyResource: Send + Sync {
 
 pub(crate) struct Entry<R: Resource> {
     resource: R,
-    schema: Compiled,
+    schema: LazySchema,
     identity: Vec<IdentityAttribute>,
     upgraders: Vec<Upgrader<R::Model>>,
     client: ClientCell<R::Client>,
 }
 
 impl<R: Resource> Entry<R> {
-    pub fn new(resource: R, schema: Compiled, client: ClientCell<R::Client>) -> Entry<R> {
+    pub fn new(resource: R, plain: bool, client: ClientCell<R::Client>) -> Entry<R> {
         Entry {
-            schema,
+            schema: LazySchema::new(plain),
             identity: resource.identity(),
             upgraders: resource.upgraders(),
             resource,
@@ -292,15 +297,32 @@ impl<R: Resource> Entry<R> {
     }
 
     /// Combines the result of an operation with the data of its context. A saved object is kept after a panic, too.
-    fn answer(&self, result: Result<Option<R::Model>>, mut cx: Context<R::Client>) -> Answer {
+    /// The planned or stored object of before keeps its values where the new ones mean the same.
+    fn answer(&self, result: Result<Option<R::Model>>, before: Option<&Value>, mut cx: Context<R::Client>) -> Answer {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
             // Models often return the plan that they were given, and the host rejects states with write-only values.
-            Ok(model) => model.map(|m| self.schema.without_write_only(m.to_object(&self.schema.object))),
+            Ok(model) => model.map(|m| {
+                let object = self.schema().without_write_only(m.to_object(&self.schema().object));
+                match before {
+                    Some(before) => self.schema().settled(before, object),
+                    None => object,
+                }
+            }),
             Err(errors) => {
                 diagnostics.append(errors);
-                saved.map(|saved| self.schema.without_write_only(saved))
+                saved.map(|saved| {
+                    let object = Record::new(
+                        saved
+                            .entries()
+                            .into_iter()
+                            .flatten()
+                            .map(|(n, v)| (n.clone(), v.clone())),
+                    );
+                    self.schema()
+                        .without_write_only(object.to_object(&self.schema().object))
+                })
             }
         };
         Answer {
@@ -315,7 +337,7 @@ impl<R: Resource> Entry<R> {
 #[async_trait]
 impl<R: Resource> AnyResource for Entry<R> {
     fn schema(&self) -> &Compiled {
-        &self.schema
+        self.schema.get(|| self.resource.schema())
     }
 
     fn identity(&self) -> &[IdentityAttribute] {
@@ -351,7 +373,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     }
 
     fn upgrade_problems(&self) -> Vec<String> {
-        let current = self.schema.schema.version;
+        let current = self.schema().schema.version;
         let mut found = Vec::new();
         for (i, upgrader) in self.upgraders.iter().enumerate() {
             let from = upgrader.from;
@@ -372,13 +394,13 @@ impl<R: Resource> AnyResource for Entry<R> {
     }
 
     fn upgrade(&self, version: i64, json: &Json) -> Result<Value> {
-        let current = self.schema.schema.version;
+        let current = self.schema().schema.version;
         // A state of this version may still lack attributes that a later release has added.
         if version == current {
-            return state::read_object(json, &self.schema);
+            return state::read_object(json, self.schema());
         }
         match self.upgraders.iter().find(|u| u.from == version) {
-            Some(upgrader) => Ok((upgrader.run)(json)?.to_object(&self.schema.object)),
+            Some(upgrader) => Ok((upgrader.run)(json)?.to_object(&self.schema().object)),
             None => Err(Diagnostic::error(
                 "Unable to Upgrade Resource State",
                 format!(
@@ -400,7 +422,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     ) -> (Vec<u8>, Option<Deferral>) {
         let mut cx = self.context(private, options);
         let mut plan = Plan {
-            schema: &self.schema,
+            schema: self.schema(),
             config,
             prior,
             planned,
@@ -420,18 +442,18 @@ impl<R: Resource> AnyResource for Entry<R> {
             Ok(state) => guarded(self.resource.plan_destroy(state, &mut cx)).await.map(|()| None),
             Err(error) => Err(error.into()),
         };
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 
     async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, options: CallOptions) -> Answer {
         let mut cx = self.context(private, options);
         // Plans have no write-only values: they are in the configuration only.
-        cx.config = Some((config, self.schema.ty.clone()));
+        cx.config = Some((config, self.schema().ty.clone()));
         let result = match R::Model::from_cty(planned) {
             Ok(plan) => guarded(self.resource.create(plan, &mut cx)).await.map(Some),
             Err(error) => Err(error.into()),
         };
-        self.answer(result, cx)
+        self.answer(result, Some(planned), cx)
     }
 
     async fn read(&self, state: &Value, private: Vec<u8>, options: CallOptions) -> Answer {
@@ -441,7 +463,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             Err(error) => Err(error.into()),
         };
         let failed = result.is_err();
-        let mut answer = self.answer(result, cx);
+        let mut answer = self.answer(result, Some(state), cx);
         // A refresh that failed must not lose the object.
         if failed && answer.state.is_none() {
             answer.state = Some(state.clone());
@@ -458,13 +480,13 @@ impl<R: Resource> AnyResource for Entry<R> {
         options: CallOptions,
     ) -> Answer {
         let mut cx = self.context(private, options);
-        cx.config = Some((config, self.schema.ty.clone()));
+        cx.config = Some((config, self.schema().ty.clone()));
         let result = match (R::Model::from_cty(prior), R::Model::from_cty(planned)) {
             (Ok(prior), Ok(plan)) => guarded(self.resource.update(prior, plan, &mut cx)).await.map(Some),
             (Err(error), _) | (_, Err(error)) => Err(error.into()),
         };
         let failed = result.is_err();
-        let mut answer = self.answer(result, cx);
+        let mut answer = self.answer(result, Some(planned), cx);
         // Nothing was saved, so the object counts as unchanged.
         if failed && answer.state.is_none() {
             answer.state = Some(prior.clone());
@@ -479,7 +501,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             Err(error) => Err(error.into()),
         };
         let failed = result.is_err();
-        let mut answer = self.answer(result, cx);
+        let mut answer = self.answer(result, None, cx);
         if failed {
             // An object that could not be destroyed still exists.
             answer.state.get_or_insert_with(|| state.clone());
@@ -490,7 +512,7 @@ impl<R: Resource> AnyResource for Entry<R> {
     async fn import(&self, id: &str, options: CallOptions) -> Answer {
         let mut cx = self.context(Vec::new(), options);
         let result = guarded(self.resource.import(id, &mut cx)).await.map(Some);
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 
     async fn import_identity(&self, identity: &Value, options: CallOptions) -> Answer {
@@ -499,13 +521,13 @@ impl<R: Resource> AnyResource for Entry<R> {
             .identity
             .iter()
             .filter_map(|a| Some((a.name, identity.get(a.name)?.clone())));
-        let result = match R::Model::from_cty(&self.schema.object_with(&given.collect())) {
+        let result = match R::Model::from_cty(&self.schema().object_with(&given.collect())) {
             Ok(identity) => guarded(self.resource.import_identity(identity, &mut cx))
                 .await
                 .map(Some),
             Err(error) => Err(error.of_configuration()),
         };
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 
     async fn generate_config(&self, state: &Value, options: CallOptions) -> Answer {
@@ -514,7 +536,7 @@ impl<R: Resource> AnyResource for Entry<R> {
             Ok(state) => guarded(self.resource.generate_config(state, &mut cx)).await.map(Some),
             Err(error) => Err(error.into()),
         };
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 
     async fn move_from(&self, source: MoveSource, private: Vec<u8>, options: CallOptions) -> Answer {
@@ -531,6 +553,6 @@ impl<R: Resource> AnyResource for Entry<R> {
             .into()),
             other => other,
         };
-        self.answer(result, cx)
+        self.answer(result, None, cx)
     }
 }

@@ -1,19 +1,106 @@
 //! Rules for configured values, in addition to the types of the schema.
 //!
+//! A rule is attached to an attribute or to blocks by [`Attribute::validate`](crate::schema::Attribute::validate):
+//!
+//! ```
+//! use monoform_sdk::schema::{block, optional, required};
+//! use monoform_sdk::validate::{any, between, conflicts_with, each, length_between, one_of, regex_matches, size_at_most};
+//! use monoform_sdk::{Attr, Model};
+//!
+//! #[derive(Clone, Default, Model)]
+//! pub struct Server {
+//!     #[member(required().validate(length_between(1, 63)).validate(regex_matches("^[a-z-]+$", "use small letters and hyphens")))]
+//!     pub name: Attr<String>,
+//!     #[member(optional().validate(any([one_of([80, 443]), between(1024, 65_535)])))]
+//!     pub port: Attr<i64>,
+//!     #[member(optional().validate(each(one_of(["a", "b"]))))]
+//!     pub zones: Attr<Vec<String>>,
+//!     #[member(block().validate(size_at_most(4)))]
+//!     pub disk: Vec<Disk>,
+//! }
+//!
+//! #[derive(Clone, Default, Model)]
+//! pub struct Disk {
+//!     /// In the same block, `snapshot` must not be set; in the block around it, `zones` must not.
+//!     #[member(optional().validate(conflicts_with(&["snapshot", "../zones"])))]
+//!     pub image: Attr<String>,
+//!     #[member(optional())]
+//!     pub snapshot: Attr<String>,
+//! }
+//! ```
+//!
 //! Summaries and details follow a fixed vocabulary, because people search for them and tests match on them. Rules apply to
-//! known values: an unknown value satisfies every rule, and is validated again when it is known.
+//! known values: an unknown value satisfies every rule, and is validated again when it is known. Null satisfies every rule but those
+//! that demand a value.
+//!
+//! # Names
+//!
+//! The rules have the names of terraform-plugin-framework-validators. One name serves all types that it makes sense for; a rule that
+//! does not fit the type of its attribute is refused when the plugin starts.
+//!
+//! | in Go | here |
+//! | --- | --- |
+//! | `AlsoRequires`, `ConflictsWith`, `ExactlyOneOf`, `AtLeastOneOf` | [`also_requires`], [`conflicts_with`], [`exactly_one_of`], [`at_least_one_of`] |
+//! | `PreferWriteOnlyAttribute` | [`prefer_write_only`] |
+//! | `All`, `Any`, `AnyWithAllWarnings` | [`all`], [`any`], [`any_with_all_warnings`] |
+//! | `LengthAtLeast`, `LengthAtMost`, `LengthBetween` | [`length_at_least`], [`length_at_most`], [`length_between`] |
+//! | `UTF8LengthAtLeast`, `UTF8LengthAtMost`, `UTF8LengthBetween` | [`utf8_length_at_least`], [`utf8_length_at_most`], [`utf8_length_between`] |
+//! | `RegexMatches` | [`regex_matches`] |
+//! | `OneOf`, `NoneOf` | [`one_of`], [`none_of`] |
+//! | `OneOfCaseInsensitive`, `NoneOfCaseInsensitive` | [`one_of_case_insensitive`], [`none_of_case_insensitive`] |
+//! | `Equals` | [`equals`] |
+//! | `AtLeast`, `AtMost`, `Between` | [`at_least`], [`at_most`], [`between`] |
+//! | `AtLeastSumOf`, `AtMostSumOf`, `EqualToSumOf`, `EqualToProductOf` | [`at_least_sum_of`], [`at_most_sum_of`], [`equal_to_sum_of`], [`equal_to_product_of`] |
+//! | `SizeAtLeast`, `SizeAtMost`, `SizeBetween` | [`size_at_least`], [`size_at_most`], [`size_between`] |
+//! | `UniqueValues`, `NoNullValues` | [`unique_values`], [`no_null_values`] |
+//! | `IsRequired` | [`is_required`] |
+//! | `ValueStringsAre` and the others of its kind | [`each`] |
+//! | `KeysAre` | [`keys_are`] |
+//! | `Conflicting`, `ExactlyOneOf`, `RequiredTogether`, `AtLeastOneOf` of resources, data sources and others | [`Schema::conflicting`](crate::Schema::conflicting), [`exactly_one_of`](crate::Schema::exactly_one_of), [`required_together`](crate::Schema::required_together), [`at_least_one_of`](crate::Schema::at_least_one_of) |
+//! | a validator of one's own | [`Validator::custom`] |
+//!
+//! # Path expressions
+//!
+//! Rules about several attributes name the others by path expressions:
+//!
+//! | expression | meaning |
+//! | --- | --- |
+//! | `name` | attribute or block of the same block or, if there is none of this name, of the outermost one |
+//! | `./name` | of the same block only |
+//! | `../name`, `../../name` | of the block around it, of the one around that |
+//! | `/name` | of the outermost block |
+//! | `disk.size` | member of a single block, of a nested attribute or of an object |
+//! | `disk[*].size` | in all blocks or elements |
+//! | `disk[0].size`, `tags["owner"]` | in one of them |
+//!
+//! An expression that names nothing in the schema is refused when the plugin starts. Where it names several values, one that is set
+//! is a conflict, and one that is not set is missing.
+
+mod expression;
+mod groups;
+mod rules;
 
 use std::fmt;
 use std::sync::Arc;
 
 use cty::{Number, Path, Step, Type, Value};
 
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+pub(crate) use expression::Expression;
+use expression::{Found, blocks_around};
+pub use groups::{Group, GroupRule};
+pub use rules::{
+    Literal, LiteralNumber, all, also_requires, any, any_with_all_warnings, at_least, at_least_one_of, at_least_sum_of,
+    at_most, at_most_sum_of, between, conflicts_with, each, equal_to_product_of, equal_to_sum_of, equals,
+    exactly_one_of, is_required, keys_are, length_at_least, length_at_most, length_between, no_null_values, none_of,
+    none_of_case_insensitive, one_of, one_of_case_insensitive, prefer_write_only, regex_matches, size_at_least,
+    size_at_most, size_between, unique_values, utf8_length_at_least, utf8_length_at_most, utf8_length_between,
+};
 
 /// Rule that is implemented by a function: returns the error, if there is one.
 pub type Rule = Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
 
-/// A rule for one attribute. Names of other attributes are those of the same block, or else of the outermost one; the
+/// A rule for one attribute, as the functions of this [module](self) make it. Names of other attributes are path expressions; the
 /// attribute's own name may be among them.
 ///
 /// A rule that does not fit the attribute's type, or names an attribute that does not exist, is refused when the plugin
@@ -40,8 +127,49 @@ pub enum Validator {
     Required,
     /// Every element of the list, set or map must satisfy this rule.
     Each(Box<Validator>),
+    /// Every key of the map must satisfy this rule.
+    Keys(Box<Validator>),
+    /// All of these rules must hold.
+    All(Vec<Validator>),
+    /// At least one of these rules must hold; with true, warnings of all are shown.
+    Any(Vec<Validator>, bool),
     /// Rule that is implemented by a function.
     Custom(Rule),
+    /// Rule of a function of this module.
+    #[doc(hidden)]
+    Named(Arc<NamedRule>),
+}
+
+/// Values that a rule is run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    /// Values that are set: not null, and with elements if it is a collection.
+    Set,
+    /// Null, too.
+    Always,
+}
+
+/// Function that implements a rule of this module.
+type Run = Box<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
+
+/// A rule of a function of this module.
+#[doc(hidden)]
+pub struct NamedRule {
+    /// The call of the function, for messages to authors.
+    pub(crate) text: String,
+    pub(crate) subject: Option<Subject>,
+    /// Path expressions in the rule.
+    pub(crate) paths: Vec<&'static str>,
+    /// Reason why the rule can never work.
+    pub(crate) problem: Option<String>,
+    pub(crate) on: On,
+    pub(crate) run: Run,
+}
+
+impl From<NamedRule> for Validator {
+    fn from(rule: NamedRule) -> Validator {
+        Validator::Named(Arc::new(rule))
+    }
 }
 
 impl Validator {
@@ -59,7 +187,7 @@ impl Validator {
 }
 
 /// Types that a rule applies to: their description, and a predicate.
-type Subject = (&'static str, fn(&Type) -> bool);
+pub(crate) type Subject = (&'static str, fn(&Type) -> bool);
 
 /// Returns the types of values that a rule applies to; `None` for any.
 fn subject(rule: &Validator) -> Option<Subject> {
@@ -69,17 +197,21 @@ fn subject(rule: &Validator) -> Option<Subject> {
         Validator::Size(..) | Validator::Each(_) => Some(("lists, sets and maps", |ty| {
             matches!(ty, Type::List(_) | Type::Set(_) | Type::Map(_) | Type::Tuple(_))
         })),
+        Validator::Keys(_) => Some(("maps", |ty| matches!(ty, Type::Map(_)))),
+        Validator::Named(rule) => rule.subject,
         Validator::ExactlyOneOf(_)
         | Validator::ConflictsWith(_)
         | Validator::AlsoRequires(_)
         | Validator::Required
+        | Validator::All(_)
+        | Validator::Any(..)
         | Validator::Custom(_) => None,
     }
 }
 
 impl Validator {
-    /// Returns the reason why this rule cannot apply to an attribute of this type. `exists` returns true for names of
-    /// members.
+    /// Returns the reason why this rule cannot apply to an attribute of this type. `exists` returns true for path expressions that
+    /// name something.
     pub(crate) fn problem(&self, ty: &Type, exists: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some((subject, fits)) = subject(self)
             // An attribute of any type is checked by its values.
@@ -96,6 +228,18 @@ impl Validator {
                 let missing = names.iter().find(|name| !exists(name))?;
                 Some(format!("the rule {self:?} names {missing:?}, which is not there"))
             }
+            Validator::Named(rule) => {
+                if let Some(problem) = &rule.problem {
+                    return Some(format!("the rule {self:?}: {problem}"));
+                }
+                let missing = rule.paths.iter().find(|path| !exists(path))?;
+                Some(format!("the rule {self:?} names {missing:?}, which is not there"))
+            }
+            Validator::All(rules) | Validator::Any(rules, _) if rules.is_empty() => {
+                Some(format!("the rule {self:?} has no rules"))
+            }
+            Validator::All(rules) | Validator::Any(rules, _) => rules.iter().find_map(|rule| rule.problem(ty, exists)),
+            Validator::Keys(rule) => rule.problem(&Type::String, exists),
             Validator::OneOf([]) => Some("the rule OneOf([]) has no value: no value is allowed".into()),
             Validator::Size(least, most) if least > most => Some(format!("the rule {self:?}: nothing can be so long")),
             Validator::Each(rule) => match ty {
@@ -120,12 +264,18 @@ impl fmt::Debug for Validator {
             Validator::LengthAtLeast(n) => write!(f, "LengthAtLeast({n})"),
             Validator::Required => f.write_str("Required"),
             Validator::Each(rule) => write!(f, "Each({rule:?})"),
+            Validator::Keys(rule) => write!(f, "keys_are({rule:?})"),
+            Validator::All(rules) => write!(f, "all({rules:?})"),
+            Validator::Any(rules, false) => write!(f, "any({rules:?})"),
+            Validator::Any(rules, true) => write!(f, "any_with_all_warnings({rules:?})"),
+            Validator::Named(rule) => f.write_str(&rule.text),
             Validator::Custom(_) => f.write_str("Custom"),
         }
     }
 }
 
 /// Configuration of one attribute, as the input of a rule.
+#[derive(Clone)]
 pub struct Check<'a> {
     /// Path of the attribute.
     pub path: Path,
@@ -135,13 +285,44 @@ pub struct Check<'a> {
     pub block: &'a Value,
     /// The configuration of the outermost block.
     pub config: &'a Value,
+    /// True if the program that runs the plugin supports write-only attributes.
+    pub write_only_allowed: bool,
 }
 
-impl Check<'_> {
-    /// Returns the value of another attribute: of the same block, or else of the outermost one.
+impl<'a> Check<'a> {
+    /// Returns the value of another attribute by its path expression; the first one if it names several.
     #[must_use]
-    pub fn other(&self, name: &str) -> Option<&Value> {
-        self.block.get(name).or_else(|| self.config.get(name))
+    pub fn other(&self, path: &str) -> Option<&'a Value> {
+        self.block.get(path).or_else(|| self.find(path).values.first().copied())
+    }
+
+    /// Finds the values that a path expression names.
+    fn find(&self, path: &str) -> Found<'a> {
+        // Most expressions are names of the same block.
+        if let Some(value) = self.block.get(path) {
+            return Found {
+                values: vec![value],
+                open: false,
+            };
+        }
+        let mut blocks = blocks_around(self.config, &self.path);
+        if blocks.is_empty() {
+            blocks.push(self.config);
+        }
+        Expression::parse(path).map(|e| e.find(&blocks)).unwrap_or_default()
+    }
+
+    /// Returns how many of this attribute and these attributes are set; `None` if one is unknown.
+    fn count(&self, paths: &[&'static str]) -> Option<usize> {
+        let mut count = usize::from(!is_absent(self.value));
+        for path in self.others(paths) {
+            let found = self.find(path);
+            if found.open || found.values.iter().any(|value| !value.is_known()) {
+                return None;
+            }
+            count += usize::from(found.values.iter().any(|value| !is_absent(value)));
+        }
+        Some(count)
     }
 
     fn name(&self) -> String {
@@ -156,6 +337,15 @@ impl Check<'_> {
             Step::Index(_) => None,
         });
         names.iter().filter(move |name| own.as_deref() != Some(**name))
+    }
+
+    /// Returns the check of a part of the value.
+    fn of<'b>(&'b self, path: Path, value: &'b Value) -> Check<'b> {
+        Check {
+            path,
+            value,
+            ..self.clone()
+        }
     }
 
     fn error(&self, summary: &str, detail: String) -> Option<Diagnostic> {
@@ -185,36 +375,64 @@ pub(crate) fn is_absent(value: &Value) -> bool {
 impl Validator {
     /// Runs the rule, or runs it for each element if it is a rule for elements.
     pub(crate) fn run_into(&self, check: Check<'_>, out: &mut Diagnostics) {
-        let Validator::Each(rule) = self else {
-            out.0.extend(self.run(&check));
-            return;
-        };
-        out.0.extend(self.wrong_type(&check));
-        let mut run = |key: Value, value: &Value| {
-            let element = Check {
-                path: check.path.with(Step::Index(key)),
-                value,
-                block: check.block,
-                config: check.config,
-            };
-            rule.run_into(element, out);
-        };
-        match (check.value.as_seq(), check.value.entries(), check.value.ty()) {
-            // Elements of a set are their own keys.
-            (Some(elements), _, Type::Set(_)) => elements.iter().for_each(|element| run(element.clone(), element)),
-            (Some(elements), _, Type::List(_) | Type::Tuple(_)) => {
-                elements
-                    .iter()
-                    .enumerate()
-                    .for_each(|(i, element)| run(Value::number(i as i64), element));
+        match self {
+            Validator::Each(rule) => {
+                out.0.extend(self.wrong_type(&check));
+                each_element(rule, &check, out);
             }
-            (_, Some(entries), Type::Map(_)) => {
-                entries.for_each(|(key, element)| run(Value::shared_string(key.clone()), element));
+            Validator::Keys(rule) => {
+                out.0.extend(self.wrong_type(&check));
+                for (key, _) in check.value.entries().into_iter().flatten() {
+                    let key = Value::shared_string(key.clone());
+                    let path = check.path.with(Step::Index(key.clone()));
+                    rule.run_into(check.of(path, &key), out);
+                }
             }
-            _ => {}
+            Validator::All(rules) => rules.iter().for_each(|rule| rule.run_into(check.clone(), out)),
+            Validator::Any(rules, all_warnings) => any_rule(rules, *all_warnings, &check, out),
+            _ => out.0.extend(self.run(&check)),
         }
     }
+}
 
+/// Checks the elements of a list, set or map.
+fn each_element(rule: &Validator, check: &Check<'_>, out: &mut Diagnostics) {
+    let mut run = |key: Value, value: &Value| {
+        rule.run_into(check.of(check.path.with(Step::Index(key)), value), out);
+    };
+    match (check.value.as_seq(), check.value.entries(), check.value.ty()) {
+        // Elements of a set are their own keys.
+        (Some(elements), _, Type::Set(_)) => elements.iter().for_each(|element| run(element.clone(), element)),
+        (Some(elements), _, Type::List(_) | Type::Tuple(_)) => {
+            elements
+                .iter()
+                .enumerate()
+                .for_each(|(i, element)| run(Value::number(i as i64), element));
+        }
+        (_, Some(entries), Type::Map(_)) => {
+            entries.for_each(|(key, element)| run(Value::shared_string(key.clone()), element));
+        }
+        _ => {}
+    }
+}
+
+/// Checks that one rule of several holds.
+fn any_rule(rules: &[Validator], all_warnings: bool, check: &Check<'_>, out: &mut Diagnostics) {
+    let mut found = Vec::with_capacity(rules.len());
+    for rule in rules {
+        let mut result = Diagnostics::new();
+        rule.run_into(check.clone(), &mut result);
+        found.push(result);
+    }
+    let warnings = |found: Diagnostics| found.0.into_iter().filter(|d| d.severity == Severity::Warning);
+    match found.iter().position(|result| !result.has_errors()) {
+        Some(_) if all_warnings => out.0.extend(found.into_iter().flat_map(warnings)),
+        Some(first) => out.append(found.swap_remove(first)),
+        None => found.into_iter().for_each(|result| out.append(result)),
+    }
+}
+
+impl Validator {
     /// Returns the error for a value of a type to which this rule does not apply, which is possible if the schema leaves
     /// the type open.
     fn wrong_type(&self, check: &Check<'_>) -> Option<Diagnostic> {
@@ -239,7 +457,8 @@ impl Validator {
             return Some(error);
         }
         match self {
-            Validator::ExactlyOneOf(names) => exactly_one_of(names, check),
+            Validator::Named(rule) if rule.on == On::Always => (rule.run)(check),
+            Validator::ExactlyOneOf(names) => only_one_of(names, check),
             Validator::Required => is_absent(value).then(|| {
                 let detail = format!(
                     "Block {} must have a configuration value as the provider has marked it as required",
@@ -251,24 +470,28 @@ impl Validator {
             Validator::Size(..) if value.is_null() => None,
             _ if is_absent(value) && !matches!(self, Validator::Size(..)) => None,
             Validator::ConflictsWith(names) => {
-                let other = check
-                    .others(names)
-                    .find(|n| check.other(n).is_some_and(|v| v.is_known() && !is_absent(v)))?;
+                let is_set = |v: &&Value| v.is_known() && !is_absent(v);
+                let other = check.others(names).find(|n| check.find(n).values.iter().any(is_set))?;
                 let this = check.name();
                 check.combination(format!(
                     "Attribute \"{other}\" cannot be specified when \"{this}\" is specified"
                 ))
             }
             Validator::AlsoRequires(names) => {
-                let other = check.others(names).find(|n| check.other(n).is_some_and(is_absent))?;
+                let is_missing = |found: &Found<'_>| {
+                    let none = found.values.is_empty() && !found.open;
+                    none || found.values.iter().any(|value| is_absent(value))
+                };
+                let other = check.others(names).find(|n| is_missing(&check.find(n)))?;
                 let this = check.name();
                 check.combination(format!(
                     "Attribute \"{other}\" must be specified when \"{this}\" is specified"
                 ))
             }
             Validator::Custom(rule) => rule(check),
-            // Run for each element before this.
-            Validator::Each(_) => None,
+            Validator::Named(rule) => (rule.run)(check),
+            // Run for each part before this.
+            Validator::Each(_) | Validator::Keys(_) | Validator::All(_) | Validator::Any(..) => None,
             _ => self.run_on_value(check),
         }
     }
@@ -340,15 +563,8 @@ impl Validator {
 }
 
 /// Checks the only rule about absent values, which is attached to each member of a group.
-fn exactly_one_of(names: &[&'static str], check: &Check<'_>) -> Option<Diagnostic> {
-    let mut count = usize::from(!is_absent(check.value));
-    for name in check.others(names) {
-        let other = check.other(name)?;
-        if !other.is_known() {
-            return None;
-        }
-        count += usize::from(!is_absent(other));
-    }
+fn only_one_of(names: &[&'static str], check: &Check<'_>) -> Option<Diagnostic> {
+    let count = check.count(names)?;
     let group = names.join(",");
     match count {
         0 => check.combination(format!(

@@ -28,7 +28,10 @@ impl Service {
         r: pb::configure_provider::Request,
     ) -> Result<pb::configure_provider::Response, Status> {
         let found = self
-            .run(|provider, _| async move { provider.configure(&wire(r.config), &r.terraform_version).await })
+            .run(|provider, stop| async move {
+                let options = CallOptions::from(stop).deferral(deferral_allowed(r.client_capabilities.as_ref()));
+                provider.configure(&wire(r.config), &r.terraform_version, options).await
+            })
             .await?;
         Ok(pb::configure_provider::Response {
             diagnostics: diagnostics(found),

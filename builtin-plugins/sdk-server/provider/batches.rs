@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status, Streaming};
 
+use super::called::logged;
 use super::methods::{Method, method};
 use super::service::Service;
 use crate::auxiliary::Shutdown;
@@ -65,7 +66,11 @@ impl Exchange {
             // The messages of these methods are equal in both protocols, so the
             // table of protocol 6 serves the clients of protocol 5, too.
             let result = match called.name().and_then(|name| method(6, name)) {
-                Some(Method::Unary(answer)) => answer(service, Request::new(call.message)).await,
+                Some(Method::Unary(answer)) => {
+                    let name = called.name().unwrap_or_default();
+                    let request = call.message.clone();
+                    logged(6, name, &request, answer(service, Request::new(call.message))).await
+                }
                 _ => Err(Status::unimplemented("this method is not called in batches")),
             };
             answer(number, result.map(Response::into_inner))

@@ -2,11 +2,13 @@
 //! versions.
 
 use monoform_sdk::served::{ServedProvider, identity_type};
+use monoform_sdk::{Diagnostic, Diagnostics};
 use proto::{tfplugin5, tfplugin6 as pb};
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Request, Response, Status};
 
 use super::service::Service;
+use crate::messages;
 use crate::messages::v6::{function, schema, type_bytes};
 
 /// Defines the methods with the messages of one version of the protocol.
@@ -104,6 +106,18 @@ fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
     metadata.insert(proto::STREAM_OF_CALLS, version);
 }
 
+/// Returns the error for schemas that cannot work; `None` if all can. Hosts show it, but not what a plugin wrote before it ended.
+fn refused(provider: &ServedProvider) -> Option<Diagnostics> {
+    let problems = provider.problems();
+    if problems.is_empty() {
+        return None;
+    }
+    let list: String = problems.iter().map(|problem| format!("\n- {problem}")).collect();
+    let detail =
+        format!("This provider cannot be served, since its schemas cannot work. These are bugs in the plugin:{list}");
+    Some(Diagnostic::error("Invalid Provider Schema", detail).into())
+}
+
 impl Service {
     pub(super) async fn get_metadata_5(
         &self,
@@ -130,6 +144,12 @@ impl Service {
         &self,
         _: Request<tfplugin5::get_provider_schema::Request>,
     ) -> Result<Response<tfplugin5::get_provider_schema::Response>, Status> {
+        if let Some(refused) = refused(&self.provider) {
+            return Ok(Response::new(tfplugin5::get_provider_schema::Response {
+                diagnostics: messages::v5::diagnostics(refused),
+                ..Default::default()
+            }));
+        }
         let mut response = Response::new(v5::schemas(&self.provider));
         beside_schemas(&self.provider, response.metadata_mut());
         Ok(response)
@@ -139,6 +159,12 @@ impl Service {
         &self,
         _: Request<pb::get_provider_schema::Request>,
     ) -> Result<Response<pb::get_provider_schema::Response>, Status> {
+        if let Some(refused) = refused(&self.provider) {
+            return Ok(Response::new(pb::get_provider_schema::Response {
+                diagnostics: messages::v6::diagnostics(refused),
+                ..Default::default()
+            }));
+        }
         let mut schemas = v6::schemas(&self.provider);
         let stores = self.provider.state_stores();
         schemas.state_store_schemas = stores.map(|(name, store)| (name.to_owned(), schema(store))).collect();
@@ -194,5 +220,52 @@ impl Service {
                 .collect(),
             ..Default::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use monoform_sdk::schema::optional;
+    use monoform_sdk::{Attr, Context, Plain, Resource, Result, async_trait, model};
+
+    use super::*;
+
+    model! {
+        pub struct Wrong {
+            pub it: Attr<String> = optional().keep(),
+        }
+    }
+
+    struct Wrongs;
+
+    #[async_trait]
+    impl Resource for Wrongs {
+        type Model = Wrong;
+        type Client = ();
+
+        async fn create(&self, plan: Wrong, _: &mut Context<()>) -> Result<Wrong> {
+            Ok(plan)
+        }
+    }
+
+    #[tokio::test]
+    async fn schemas_that_cannot_work_are_refused_with_all_that_is_wrong() {
+        let provider = ServedProvider::new(Plain(|members| members.resource("x_wrong", Wrongs)));
+        let service = Service::new(Arc::new(provider));
+        let answer = service
+            .get_schema_6(Request::new(pb::get_provider_schema::Request {}))
+            .await;
+        let answer = answer.unwrap().into_inner();
+        assert!(answer.resource_schemas.is_empty());
+        let detail = &answer.diagnostics[0].detail;
+        assert!(
+            detail.contains("- resource x_wrong: it: keep() is about results"),
+            "{detail}"
+        );
+        let request = tfplugin5::get_provider_schema::Request {};
+        let answer = service.get_schema_5(Request::new(request)).await.unwrap().into_inner();
+        assert_eq!(answer.diagnostics.len(), 1);
     }
 }

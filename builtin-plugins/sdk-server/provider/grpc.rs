@@ -11,6 +11,7 @@ use tonic::codegen::http;
 use tonic::server::{ClientStreamingService, Grpc, NamedService, ServerStreamingService, UnaryService};
 use tonic::{Request, Response, Status, Streaming};
 
+use super::called::logged;
 use super::methods::{Answer, Messages, Method, method};
 use super::service::Service;
 use crate::limits::MESSAGE_LIMIT;
@@ -37,15 +38,21 @@ impl<const VERSION: u32> tonic::codegen::Service<http::Request<Body>> for Provid
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let name = request.uri().path().rsplit('/').next().unwrap_or_default();
-        let method = method(VERSION, name);
+        let name = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+        let method = method(VERSION, &name);
         let service = self.0.clone();
         Box::pin(async move {
             let mut grpc = Grpc::new(Encoded).apply_max_message_size_config(Some(MESSAGE_LIMIT), Some(MESSAGE_LIMIT));
             Ok(match method {
-                Some(Method::Unary(answer)) => grpc.unary(With { service, answer }, request).await,
-                Some(Method::ServerStreaming(answer)) => grpc.server_streaming(With { service, answer }, request).await,
-                Some(Method::ClientStreaming(answer)) => grpc.client_streaming(With { service, answer }, request).await,
+                Some(Method::Unary(answer)) => grpc.unary(With::new(service, answer, VERSION, name), request).await,
+                Some(Method::ServerStreaming(answer)) => {
+                    grpc.server_streaming(With::new(service, answer, VERSION, name), request)
+                        .await
+                }
+                Some(Method::ClientStreaming(answer)) => {
+                    grpc.client_streaming(With::new(service, answer, VERSION, name), request)
+                        .await
+                }
                 // Terraform calls methods of later minor versions on trust, and takes this status as their absence.
                 None => Status::unimplemented("this version of the protocol has no such method").into_http(),
             })
@@ -57,6 +64,19 @@ impl<const VERSION: u32> tonic::codegen::Service<http::Request<Body>> for Provid
 struct With<Q, A> {
     service: Service,
     answer: Answer<Q, A>,
+    version: u32,
+    name: String,
+}
+
+impl<Q, A> With<Q, A> {
+    fn new(service: Service, answer: Answer<Q, A>, version: u32, name: String) -> With<Q, A> {
+        With {
+            service,
+            answer,
+            version,
+            name,
+        }
+    }
 }
 
 impl UnaryService<Bytes> for With<Bytes, Bytes> {
@@ -64,7 +84,9 @@ impl UnaryService<Bytes> for With<Bytes, Bytes> {
     type Future = BoxFuture<'static, Result<Response<Bytes>, Status>>;
 
     fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        (self.answer)(self.service.clone(), request)
+        let message = request.get_ref().clone();
+        let answer = (self.answer)(self.service.clone(), request);
+        logged(self.version, &self.name, &message, answer)
     }
 }
 
@@ -74,7 +96,9 @@ impl ServerStreamingService<Bytes> for With<Bytes, Messages> {
     type Future = BoxFuture<'static, Result<Response<Messages>, Status>>;
 
     fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        (self.answer)(self.service.clone(), request)
+        let message = request.get_ref().clone();
+        let answer = (self.answer)(self.service.clone(), request);
+        logged(self.version, &self.name, &message, answer)
     }
 }
 
@@ -83,7 +107,9 @@ impl ClientStreamingService<Bytes> for With<Streaming<Bytes>, Bytes> {
     type Future = BoxFuture<'static, Result<Response<Bytes>, Status>>;
 
     fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
-        (self.answer)(self.service.clone(), request)
+        let answer = (self.answer)(self.service.clone(), request);
+        // The type comes with the first message.
+        logged(self.version, &self.name, &[], answer)
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod actions;
 mod batches;
+mod called;
 mod data;
 mod descriptions;
 mod grpc;

@@ -1,8 +1,9 @@
 //! Schemas in compiled form, computed once when a plugin starts.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use cty::value::Part;
 use cty::{ObjectType, Type, Value};
 
 use super::shape::{Attribute, Block, NestedBlock, Nesting, Schema};
@@ -23,6 +24,33 @@ pub struct Compiled {
     pub members: Vec<CompiledMember>,
     /// True if an attribute at any depth is write-only.
     write_only: bool,
+    /// True if an attribute at any depth has a type with rules.
+    rules: bool,
+}
+
+/// A schema that is compiled when it is first used: a process of a large provider usually serves few of its types.
+#[derive(Debug, Default)]
+pub(crate) struct LazySchema {
+    compiled: OnceLock<Compiled>,
+    plain: bool,
+}
+
+impl LazySchema {
+    /// Creates one whose descriptions are plain text if `plain` is set.
+    pub fn new(plain: bool) -> LazySchema {
+        LazySchema {
+            plain,
+            ..LazySchema::default()
+        }
+    }
+
+    /// Returns the compiled form of a schema, which is the same at each call.
+    pub fn get(&self, schema: impl FnOnce() -> Schema) -> &Compiled {
+        self.compiled.get_or_init(|| {
+            let schema = schema();
+            Compiled::new(if self.plain { schema.plain() } else { schema })
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -122,7 +150,8 @@ impl Compiled {
         let object = ty.as_object().cloned().unwrap_or_default();
         let members = compile(&schema.root);
         Compiled {
-            write_only: has_write_only(&members),
+            write_only: any_attribute(&members, &|a| a.write_only),
+            rules: any_attribute(&members, &|a| !a.rules.is_empty()),
             schema,
             ty,
             object,
@@ -149,6 +178,15 @@ impl Compiled {
         }
     }
 
+    /// Returns an object in which each value that means the same as the one of `before` is the one of `before`: what a service answers
+    /// in another form is no change.
+    pub(crate) fn settled(&self, before: &Value, after: Value) -> Value {
+        match self.rules && before.is_present() {
+            true => settled(&self.members, before, &after),
+            false => after,
+        }
+    }
+
     /// Converts an object to a configuration: without attributes that cannot be set, and without deprecated
     /// ones.
     pub(crate) fn settable_only(&self, object: Value) -> Value {
@@ -159,7 +197,7 @@ impl Compiled {
 fn settable_only(members: &[CompiledMember], object: &Value) -> Value {
     object.map_parts(|part, value| {
         let member = match part {
-            cty::value::Part::Attribute(name) => members.iter().find(|m| m.name() == &**name),
+            Part::Attribute(name) => members.iter().find(|m| m.name() == &**name),
             _ => None,
         };
         let settable = |a: &Attribute| (a.required || a.optional) && !a.write_only;
@@ -193,17 +231,19 @@ fn compile(block: &Block) -> Vec<CompiledMember> {
     members.into_iter().map(|(_, member)| member).collect()
 }
 
-fn has_write_only(members: &[CompiledMember]) -> bool {
+fn any_attribute(members: &[CompiledMember], holds: &dyn Fn(&Attribute) -> bool) -> bool {
     members.iter().any(|member| {
-        member.attribute().is_some_and(|a| a.write_only)
-            || member.inside().is_some_and(|(_, members)| has_write_only(members))
+        member.attribute().is_some_and(holds)
+            || member
+                .inside()
+                .is_some_and(|(_, members)| any_attribute(members, holds))
     })
 }
 
 fn without_write_only(members: &[CompiledMember], object: &Value) -> Value {
     object.map_parts(|part, value| {
         let member = match part {
-            cty::value::Part::Attribute(name) => members.iter().find(|m| m.name() == &**name),
+            Part::Attribute(name) => members.iter().find(|m| m.name() == &**name),
             _ => None,
         };
         match member.map(|m| (m, m.inside())) {
@@ -211,6 +251,47 @@ fn without_write_only(members: &[CompiledMember], object: &Value) -> Value {
             Some((_, Some((Nesting::Single | Nesting::Group, members)))) => without_write_only(members, value),
             Some((_, Some((_, members)))) => value.map_parts(|_, item| without_write_only(members, item)),
             _ => value.clone(),
+        }
+    })
+}
+
+fn settled(members: &[CompiledMember], before: &Value, after: &Value) -> Value {
+    if after.ty().as_object().is_none() || before == after {
+        return after.clone();
+    }
+    after.map_parts(|part, value| {
+        let Part::Attribute(name) = part else {
+            return value.clone();
+        };
+        let member = members.iter().find(|m| m.name() == &**name);
+        let (Some(member), Some(before)) = (member, before.get(name)) else {
+            return value.clone();
+        };
+        match member.inside() {
+            None => (member.attribute()).map_or_else(|| value.clone(), |a| a.rules.settled(before, value)),
+            Some((nesting, inner)) => settled_blocks(nesting, inner, before, value),
+        }
+    })
+}
+
+fn settled_blocks(nesting: Nesting, members: &[CompiledMember], before: &Value, after: &Value) -> Value {
+    if matches!(nesting, Nesting::Single | Nesting::Group) {
+        return match before.is_present() {
+            true => settled(members, before, after),
+            false => after.clone(),
+        };
+    }
+    let of_before = before.as_seq().unwrap_or_default();
+    after.map_parts(|part, item| {
+        let found = match part {
+            Part::Attribute(key) | Part::Key(key) => before.get(key),
+            Part::Index(i) => of_before.get(i),
+            // An object of a set is the one that it equals in meaning.
+            Part::SetElement => of_before.iter().find(|b| settled(members, b, item) == **b),
+        };
+        match found {
+            Some(found) if found.is_present() => settled(members, found, item),
+            _ => item.clone(),
         }
     })
 }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use cty::Type;
 
 use super::shape::{Attribute, Block, Member, Nested, NestedBlock, Nesting, Schema, Text};
+use crate::meaning::TypeRules;
 use crate::model::{Any, Attr, Cty, Model, Set};
-use crate::modifier::Modifier;
+use crate::modifier::{Change, Modifier};
 use crate::validate::Validator;
 
 impl Schema {
@@ -18,6 +19,7 @@ impl Schema {
             version: 0,
             root: Block::of::<M>(),
             at_least_one_of: Vec::new(),
+            groups: Vec::new(),
         }
     }
 }
@@ -82,6 +84,7 @@ fn attribute() -> Attribute {
         validators: Vec::new(),
         modifiers: Vec::new(),
         nested: None,
+        rules: TypeRules::default(),
     }
 }
 
@@ -181,6 +184,39 @@ impl Attribute {
         self.modify(Modifier::Keep)
     }
 
+    /// Keeps the prior value as [`Attribute::keep`] does, unless it is null: see [`Modifier::KeepNonNull`].
+    #[must_use]
+    pub fn keep_non_null(self) -> Attribute {
+        self.modify(Modifier::KeepNonNull)
+    }
+
+    /// Replaces the object if the attribute changes, and the configuration sets it. A result that changes does not count.
+    #[must_use]
+    pub fn requires_replace_if_configured(self) -> Attribute {
+        self.modify(Modifier::RequiresReplaceIfConfigured)
+    }
+
+    /// Replaces the object if the attribute changes and a condition holds.
+    ///
+    /// ```
+    /// use monoform_sdk::schema::optional;
+    /// use monoform_sdk::{Attr, Model};
+    ///
+    /// #[derive(Clone, Default, Model)]
+    /// pub struct Disk {
+    ///     /// A disk can grow in place.
+    ///     #[member(optional().requires_replace_if(|size| match (size.prior.and_then(|p| p.as_number()), size.planned.as_number()) {
+    ///         (Some(prior), Some(planned)) => planned < prior,
+    ///         _ => true,
+    ///     }))]
+    ///     pub size: Attr<i64>,
+    /// }
+    /// ```
+    #[must_use]
+    pub fn requires_replace_if(self, condition: impl Fn(&Change<'_>) -> bool + Send + Sync + 'static) -> Attribute {
+        self.modify(Modifier::requires_replace_if(condition))
+    }
+
     /// Replaces the object if the content of a map of strings changes, but not for new keys without a value. See
     /// [`Modifier::RequiresReplaceIfValuesChange`].
     #[must_use]
@@ -193,6 +229,10 @@ impl Attribute {
     fn build<T: Cty>(mut self, name: &'static str, doc: &str) -> Member {
         self.name = name;
         self.ty = T::ty();
+        // Nested attributes have rules of their own.
+        if self.nested.is_none() {
+            self.rules = T::rules();
+        }
         self.description = comment(doc);
         Member::Attribute(self)
     }
@@ -348,8 +388,14 @@ impl BlockBuilder {
 
     /// Replaces the object if these blocks change in any way.
     #[must_use]
-    pub fn requires_replace(mut self) -> BlockBuilder {
-        self.modifiers.push(Modifier::RequiresReplace);
+    pub fn requires_replace(self) -> BlockBuilder {
+        self.modify(Modifier::RequiresReplace)
+    }
+
+    /// Adds a modifier of the planned blocks as a whole.
+    #[must_use]
+    pub fn modify(mut self, modifier: Modifier) -> BlockBuilder {
+        self.modifiers.push(modifier);
         self
     }
 

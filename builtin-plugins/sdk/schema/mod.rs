@@ -7,12 +7,15 @@
 
 mod compiled;
 mod declare;
+mod names;
 pub(crate) mod shape;
 
 pub use self::compiled::Compiled;
 #[doc(hidden)]
 pub use self::compiled::CompiledMember;
+pub(crate) use self::compiled::LazySchema;
 pub use self::declare::{
     BlockBuilder, ComputedBlock, IntoMember, NestedAttribute, block, computed, nested, optional, required,
 };
+pub use self::names::intern;
 pub use self::shape::{Attribute, Block, Member, Nested, NestedBlock, Nesting, Schema, Text};

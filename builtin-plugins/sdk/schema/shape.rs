@@ -2,8 +2,9 @@
 
 use cty::{Type, Value};
 
+use crate::meaning::TypeRules;
 use crate::modifier::Modifier;
-use crate::validate::Validator;
+use crate::validate::{Group, GroupRule, Validator};
 
 /// The schema of a provider, resource, data source, ephemeral resource or provisioner.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct Schema {
     pub root: Block,
     /// Groups of attributes of which at least one must be set.
     pub at_least_one_of: Vec<Vec<&'static str>>,
+    /// Other rules about groups of attributes.
+    pub groups: Vec<Group>,
 }
 
 impl Schema {
@@ -49,6 +52,33 @@ impl Schema {
     #[must_use]
     pub fn at_least_one_of(mut self, names: &[&'static str]) -> Schema {
         self.at_least_one_of.push(names.to_vec());
+        self
+    }
+}
+
+impl Schema {
+    /// Adds the rule that one of these attributes must be set, and no other. They are named by path expressions from the outermost
+    /// block: see [`validate`](crate::validate).
+    #[must_use]
+    pub fn exactly_one_of(self, paths: &[&'static str]) -> Schema {
+        self.group(GroupRule::ExactlyOneOf, paths)
+    }
+
+    /// Adds the rule that one of these attributes can be set at most.
+    #[must_use]
+    pub fn conflicting(self, paths: &[&'static str]) -> Schema {
+        self.group(GroupRule::Conflicting, paths)
+    }
+
+    /// Adds the rule that all of these attributes must be set, or none.
+    #[must_use]
+    pub fn required_together(self, paths: &[&'static str]) -> Schema {
+        self.group(GroupRule::RequiredTogether, paths)
+    }
+
+    fn group(mut self, rule: GroupRule, paths: &[&'static str]) -> Schema {
+        let paths = paths.to_vec();
+        self.groups.push(Group { rule, paths });
         self
     }
 }
@@ -168,6 +198,8 @@ pub struct Attribute {
     pub modifiers: Vec<Modifier>,
     /// Nested attributes, if the attribute has a schema of its own: see [`nested`](super::nested).
     pub nested: Option<Box<Nested>>,
+    /// Rules of the attribute's Rust type.
+    pub rules: TypeRules,
 }
 
 /// Schema of nested attributes.

@@ -25,9 +25,8 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut found = check::against_schema(action.schema(), &config, true);
-            found.append(guarded_now(|| action.validate(&config))?);
-            Ok(found)
+            let found = check::against_schema(action.schema(), &config, true);
+            Ok(check::with_own_rules(found, guarded_now(|| action.validate(&config))?))
         };
         check().unwrap_or_else(|errors| errors)
     }
@@ -41,7 +40,10 @@ impl ServedProvider {
         let plan = async {
             let action = self.action(name)?;
             let config = decode(config, &action.schema().ty)?;
-            Ok(action.plan(&config, options).await)
+            match self.deferred_by(&options) {
+                Some(why) => Ok((Some(why), Diagnostics::new())),
+                None => Ok(action.plan(&config, options).await),
+            }
         };
         plan.await.unwrap_or_else(|errors| (None, errors))
     }

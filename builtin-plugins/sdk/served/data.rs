@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use cty::Value;
+
 use super::provider::{ServedProvider, unknown_type, with_defaults};
 use crate::calls::CallOptions;
 use crate::check;
@@ -43,9 +45,11 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(source.schema(), &config, true);
-            diagnostics.append(guarded_now(|| source.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(source.schema(), &config, true);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| source.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }
@@ -55,7 +59,14 @@ impl ServedProvider {
             let source = self.data_source(name)?;
             // Data sources are never planned, so defaults are filled in here.
             let config = with_defaults(source.schema(), &decode(config, &source.schema().ty)?);
-            let answer = source.read(&config, options).await;
+            let answer = match self.deferred_by(&options) {
+                Some(why) => DataAnswer {
+                    state: Some(Value::unknown(source.schema().ty.clone())),
+                    deferred: Some(why),
+                    diagnostics: Diagnostics::new(),
+                },
+                None => source.read(&config, options).await,
+            };
             let encoded = |state| encode(&state, &source.schema().ty);
             Ok(DataAnswer {
                 state: answer.state.map(encoded).transpose()?,
@@ -77,9 +88,11 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(resource.schema(), &config, true);
-            diagnostics.append(guarded_now(|| resource.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(resource.schema(), &config, true);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| resource.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }
@@ -100,7 +113,14 @@ impl ServedProvider {
             let mut config = decode(config, &resource.schema().ty)?;
             // Ephemeral resources are never planned, so defaults are filled in here.
             config = with_defaults(resource.schema(), &config);
-            let answer = resource.open(&config, options).await;
+            let answer = match self.deferred_by(&options) {
+                Some(why) => EphemeralAnswer {
+                    result: Some(Value::unknown(resource.schema().ty.clone())),
+                    deferred: Some(why),
+                    ..EphemeralAnswer::default()
+                },
+                None => resource.open(&config, options).await,
+            };
             Self::ephemeral_answer(resource, answer)
         };
         open.await.unwrap_or_else(|diagnostics| OpenedEphemeral {

@@ -50,9 +50,11 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(list.schema(), &config, true);
-            diagnostics.append(guarded_now(|| list.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(list.schema(), &config, true);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| list.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }

@@ -76,9 +76,11 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(resource.schema(), &config, write_only_allowed);
-            diagnostics.append(guarded_now(|| resource.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(resource.schema(), &config, write_only_allowed);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| resource.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }
@@ -187,7 +189,16 @@ impl ServedProvider {
             let Some(state) = present(&state) else {
                 return Ok(Changed::default());
             };
-            let answer = resource.read(state, private, options).await;
+            let answer = match self.deferred_by(&options) {
+                // The object as it is known.
+                Some(why) => Answer {
+                    state: Some(state.clone()),
+                    private,
+                    deferred: Some(why),
+                    ..Answer::default()
+                },
+                None => resource.read(state, private, options).await,
+            };
             Ok(self.changed(resource, answer, identity))
         };
         let result = read.await;
@@ -220,8 +231,14 @@ impl ServedProvider {
             let prior = decode(prior, &schema.ty)?;
             let proposed = decode(proposed, &schema.ty)?;
             // A destroy plan has no configuration, and most types need no check of it.
+            let provider_deferred = self.deferred_by(&options);
             if proposed.is_null() {
                 let answer = match present(&prior) {
+                    _ if provider_deferred.is_some() => Answer {
+                        private,
+                        deferred: provider_deferred,
+                        ..Answer::default()
+                    },
                     Some(prior) if resource.plans_destroy() => resource.plan_destroy(prior, private, options).await,
                     _ => Answer {
                         private,
@@ -233,9 +250,15 @@ impl ServedProvider {
             let config = decode(config, &schema.ty)?;
             // Rules and modifiers of the schema are code of the plugin, too.
             let mut planned = guarded_now(|| construct(schema, &config, present(&prior), &proposed))?;
-            let (private, deferred) = resource
-                .plan(&config, present(&prior), &mut planned, private, options)
-                .await;
+            let (private, deferred) = match provider_deferred {
+                // What the schema says can be planned all the same.
+                Some(_) => (private, provider_deferred),
+                None => {
+                    resource
+                        .plan(&config, present(&prior), &mut planned, private, options)
+                        .await
+                }
+            };
             let Planned {
                 state,
                 requires_replace,
@@ -297,6 +320,11 @@ impl ServedProvider {
         let import = async {
             let resource = self.resource(name)?;
             let answer = match identity {
+                _ if let Some(why) = self.deferred_by(&options) => Answer {
+                    state: Some(Value::unknown(resource.schema().ty.clone())),
+                    deferred: Some(why),
+                    ..Answer::default()
+                },
                 // The host sends either the identity or the id.
                 Some(wire) if id.is_empty() => {
                     let identity = decode(&wire, &identity_type(resource.schema(), resource.identity()))?;

@@ -9,6 +9,7 @@ use crate::function::Function;
 use crate::identity::IdentityAttribute;
 use crate::modifier::Modifier;
 use crate::schema::{Attribute, Block, NestedBlock, Nesting, Schema};
+use crate::validate::{Expression, Validator};
 use crate::wire::encode;
 
 /// The kind of block that a schema describes.
@@ -76,7 +77,7 @@ pub(super) fn of_schema(used: Use, name: &str, schema: &Schema, identity: &[Iden
             "" => used.word().to_owned(),
             name => format!("{} {name}", used.word()),
         },
-        root: &schema.root,
+        around: Vec::new(),
         found: Vec::new(),
     };
     if !name.is_empty() && used != Use::Provisioner {
@@ -98,7 +99,10 @@ pub(super) fn of_schema(used: Use, name: &str, schema: &Schema, identity: &[Iden
             problems.add("", &format!("at_least_one_of names {name:?}, which is not there"));
         }
     }
-    problems.identity(identity);
+    for problem in schema.groups.iter().filter_map(|group| group.problem(&schema.root)) {
+        problems.add("", &problem);
+    }
+    problems.identity(identity, &schema.root);
     problems.found
 }
 
@@ -152,11 +156,12 @@ struct Around {
 struct Problems<'a> {
     used: Use,
     at: String,
-    root: &'a Block,
+    /// The blocks around a member, from the outermost one to its own.
+    around: Vec<&'a Block>,
     found: Vec<String>,
 }
 
-impl Problems<'_> {
+impl<'a> Problems<'a> {
     fn add(&mut self, path: &str, problem: &str) {
         self.found.push(match path {
             "" => format!("{}: {problem}", self.at),
@@ -164,7 +169,8 @@ impl Problems<'_> {
         });
     }
 
-    fn block(&mut self, block: &Block, path: &str, around: Around) {
+    fn block(&mut self, block: &'a Block, path: &str, around: Around) {
+        self.around.push(block);
         let mut seen = BTreeSet::new();
         for name in block.member_names() {
             let path = join(path, name);
@@ -179,7 +185,7 @@ impl Problems<'_> {
             }
         }
         for attribute in &block.attributes {
-            self.attribute(attribute, block, &join(path, attribute.name), around);
+            self.attribute(attribute, &join(path, attribute.name), around);
         }
         for nested in &block.blocks {
             let path = join(path, nested.name);
@@ -189,11 +195,19 @@ impl Problems<'_> {
                     "an attribute cannot have blocks inside: make it nested(…), or the whole a block()",
                 );
             }
-            self.nested_block(nested, block, &path, around);
+            self.nested_block(nested, &path, around);
         }
+        self.around.pop();
     }
 
-    fn nested_block(&mut self, nested: &NestedBlock, parent: &Block, path: &str, around: Around) {
+    /// Adds the reasons why rules do not fit a member of this type.
+    fn rules(&mut self, validators: &[Validator], ty: &Type, path: &str) {
+        let exists = |text: &str| Expression::parse(text).is_some_and(|e| e.exists(&self.around));
+        let problems: Vec<String> = validators.iter().filter_map(|v| v.problem(ty, &exists)).collect();
+        problems.iter().for_each(|problem| self.add(path, problem));
+    }
+
+    fn nested_block(&mut self, nested: &'a NestedBlock, path: &str, around: Around) {
         match nested.nesting {
             Nesting::Group | Nesting::Map if nested.min_items > 0 => {
                 self.add(path, "min_items is for blocks that form a list or a set");
@@ -217,13 +231,9 @@ impl Problems<'_> {
         if nested.computed {
             self.computed_block(nested, path);
         }
-        let (ty, names) = (nested.ty(), |name: &str| parent.has(name) || self.root.has(name));
-        let problems: Vec<String> = nested
-            .validators
-            .iter()
-            .filter_map(|v| v.problem(&ty, &names))
-            .collect();
-        problems.iter().for_each(|problem| self.add(path, problem));
+        if !nested.validators.is_empty() {
+            self.rules(&nested.validators, &nested.ty(), path);
+        }
         self.unplanned(path, &nested.modifiers);
         let set = around.set || nested.nesting == Nesting::Set;
         self.block(&nested.block, path, Around { set, ..around });
@@ -264,7 +274,7 @@ impl Problems<'_> {
         }
     }
 
-    fn attribute(&mut self, a: &Attribute, parent: &Block, path: &str, around: Around) {
+    fn attribute(&mut self, a: &'a Attribute, path: &str, around: Around) {
         match (a.required, a.optional, a.computed) {
             (false, false, false) => self.add(path, "it is neither required nor optional nor computed"),
             (true, true, _) => self.add(path, "it cannot be both required and optional"),
@@ -283,7 +293,11 @@ impl Problems<'_> {
         self.write_only(a, path, around);
         self.default(a, path);
         self.unplanned(path, &a.modifiers);
-        if !a.computed && a.modifiers.iter().any(|m| matches!(m, Modifier::Keep)) {
+        if !a.computed
+            && a.modifiers
+                .iter()
+                .any(|m| matches!(m, Modifier::Keep | Modifier::KeepNonNull))
+        {
             self.add(path, "keep() is about results: it needs computed()");
         }
         let is_map = matches!(a.ty, Type::Map(_) | Type::Dynamic);
@@ -294,9 +308,7 @@ impl Problems<'_> {
         {
             self.add(path, "requires_replace_if_values_change() is for maps");
         }
-        let names = |name: &str| parent.has(name) || self.root.has(name);
-        let problems: Vec<String> = a.validators.iter().filter_map(|v| v.problem(&a.ty, &names)).collect();
-        problems.iter().for_each(|problem| self.add(path, problem));
+        self.rules(&a.validators, &a.ty, path);
         if let Some(nested) = &a.nested {
             if nested.nesting != Nesting::Single && nested.block.ty().has_dynamic() {
                 self.add(path, "the objects of a collection cannot have attributes of any type");
@@ -371,14 +383,14 @@ impl Problems<'_> {
         }
     }
 
-    fn identity(&mut self, identity: &[IdentityAttribute]) {
+    fn identity(&mut self, identity: &[IdentityAttribute], root: &Block) {
         let mut seen = BTreeSet::new();
         for part in identity {
             let path = format!("identity: {}", part.name);
             if !seen.insert(part.name) {
                 self.add(&path, "its name is a duplicate");
             }
-            let Some(attribute) = self.root.attributes.iter().find(|a| a.name == part.name) else {
+            let Some(attribute) = root.attributes.iter().find(|a| a.name == part.name) else {
                 self.add(&path, "there is no attribute by this name");
                 continue;
             };

@@ -1,16 +1,19 @@
 //! The provider itself, its schemas and its functions.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cty::Value;
 
 use super::problems::{Use, of_function, of_schema};
 use super::store::ServedStore;
 use crate::action::AnyAction;
-use crate::calls::Calls;
+use crate::calls::{CallOptions, Calls};
 use crate::check;
 use crate::client::ClientCell;
+use crate::configure::ConfigureContext;
 use crate::data::{AnyDataSource, AnyEphemeral};
+use crate::deferral::Deferral;
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::function::{Function, FunctionError};
 use crate::guard::{guarded, guarded_now};
@@ -33,9 +36,13 @@ pub struct ServedProvider {
     pub(super) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     functions: BTreeMap<&'static str, Function>,
     pub(super) state_stores: BTreeMap<&'static str, ServedStore>,
-    problems: Vec<String>,
+    /// Names that several members of one kind have.
+    duplicates: Vec<&'static str>,
+    problems: OnceLock<Vec<String>>,
     calls: Calls,
     blocks: bool,
+    /// Set if the provider could not be configured yet, and defers everything.
+    deferred: Mutex<Option<Deferral>>,
 }
 
 /// The description of a type of managed resource.
@@ -48,12 +55,12 @@ pub struct ResourceDescription<'a> {
 }
 
 impl ServedProvider {
-    /// Compiles the schemas of a provider. It can be served only if there are no [`problems`](ServedProvider::problems).
+    /// Takes the members of a provider. Each schema is compiled when it is first used. The provider can be served only if there are no [`problems`](ServedProvider::problems).
     pub fn new<P: Provider>(provider: P) -> ServedProvider {
         let client = ClientCell::new();
         let mut members = Members::new(client.clone());
         provider.members(&mut members);
-        let mut served = ServedProvider {
+        ServedProvider {
             config: Compiled::new(provider.schema()),
             meta: provider.meta_schema().map(Compiled::new),
             provider: Box::new(ProviderEntry(provider, client)),
@@ -68,17 +75,16 @@ impl ServedProvider {
                 .into_iter()
                 .map(|(name, store)| (name, ServedStore::new(store)))
                 .collect(),
-            problems: Vec::new(),
+            duplicates: members.duplicates,
+            problems: OnceLock::new(),
             calls: Calls::new(),
             blocks: P::BLOCKS,
-        };
-        served.problems = served.find_problems(&members.duplicates);
-        served
+            deferred: Mutex::default(),
+        }
     }
 
-    fn find_problems(&self, duplicates: &[&str]) -> Vec<String> {
-        let mut found: Vec<String> = duplicates
-            .iter()
+    fn find_problems(&self) -> Vec<String> {
+        let mut found: Vec<String> = (self.duplicates.iter())
             .map(|name| format!("there is more than one member {name} of the same kind"))
             .collect();
         found.extend(of_schema(Use::Provider, "", &self.config.schema, &[]));
@@ -147,9 +153,9 @@ impl ServedProvider {
         }
     }
 
-    /// Returns the errors in the declaration, which prevent serving, one sentence each.
+    /// Returns the errors in the declaration, which prevent serving, one sentence each. The first call compiles all schemas.
     pub fn problems(&self) -> &[String] {
-        &self.problems
+        self.problems.get_or_init(|| self.find_problems())
     }
 
     /// Returns the registry of the calls in progress, for stopping them.
@@ -214,19 +220,34 @@ impl ServedProvider {
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let mut diagnostics = check::against_schema(&self.config, &config, true);
-            diagnostics.append(guarded_now(|| self.provider.validate(&config))?);
-            Ok(diagnostics)
+            let diagnostics = check::against_schema(&self.config, &config, true);
+            Ok(check::with_own_rules(
+                diagnostics,
+                guarded_now(|| self.provider.validate(&config))?,
+            ))
         };
         check().unwrap_or_else(|errors| errors)
     }
 
-    pub async fn configure(&self, config: &Wire, terraform_version: &str) -> Diagnostics {
-        let configure = async {
-            let config = decode(config, &self.config.ty)?;
-            guarded(self.provider.configure(&config, terraform_version)).await
+    pub async fn configure(&self, config: &Wire, terraform_version: &str, options: CallOptions) -> Diagnostics {
+        let mut cx = ConfigureContext::new(terraform_version, options);
+        let result = match decode(config, &self.config.ty) {
+            Ok(config) => guarded(self.provider.configure(&config, &mut cx)).await,
+            Err(errors) => Err(errors),
         };
-        configure.await.err().unwrap_or_default()
+        // A later configuration may be complete.
+        *self.deferred.lock().unwrap_or_else(PoisonError::into_inner) = cx.deferred;
+        let mut diagnostics = cx.diagnostics;
+        if let Err(errors) = result {
+            diagnostics.append(errors);
+        }
+        diagnostics
+    }
+
+    /// Returns the reason for which the provider defers everything, if it does and the caller supports that.
+    pub(super) fn deferred_by(&self, options: &CallOptions) -> Option<Deferral> {
+        let deferred = *self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
+        deferred.filter(|_| options.deferral_allowed)
     }
 
     /// Calls a function of the provider by its name.
@@ -252,7 +273,9 @@ impl ServedProvider {
             let parameter = function
                 .parameter(i)
                 .ok_or_else(|| FunctionError::argument(i, format!("{name} takes no argument at this position")))?;
-            values.push(decode(wire, &parameter.ty).map_err(problem)?);
+            // With its position, so that the host can mark the argument in the configuration.
+            values
+                .push(decode(wire, &parameter.ty).map_err(|errors| FunctionError::argument(i, problem(errors).text))?);
         }
         let result = guarded_now(|| function.call(&values)).map_err(problem)??;
         encode(&result, &function.returns).map_err(problem)

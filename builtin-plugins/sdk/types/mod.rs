@@ -1,0 +1,86 @@
+//! Types for attributes that many providers have: texts with a form and a meaning of their own.
+//!
+//! Each is a [`CustomType`](crate::CustomType) that is written as a string: a configured text of another form is an error of the
+//! configuration, and a text that means the same as the one before is no change. The text is kept as it was written, as the
+//! protocol demands of a configured value.
+//!
+//! | type | accepts | means the same |
+//! | --- | --- | --- |
+//! | [`JsonText`] | JSON documents | the same document: white space, the order of members, forms of numbers |
+//! | [`Timestamp`] | RFC 3339 timestamps | the same instant, in any time zone |
+//! | [`GoDuration`] | durations as Go writes them, such as `1h30m` | the same length of time |
+//! | [`IpAddress`] | IPv4 and IPv6 addresses | the same address: `::1` and `0:0:0:0:0:0:0:1` |
+//! | [`Cidr`] | ranges of addresses, such as `10.0.0.0/8` | the same range: address and length of the prefix |
+//! | [`Url`] | absolute URLs | the same URL: case of scheme and host, default port, empty path, escapes |
+//!
+//! ```
+//! use monoform_sdk::schema::{optional, required};
+//! use monoform_sdk::types::{Cidr, JsonText};
+//! use monoform_sdk::{Attr, Model};
+//!
+//! #[derive(Clone, Default, Model)]
+//! pub struct Bucket {
+//!     /// Who may read it: white space makes no difference.
+//!     #[member(required())]
+//!     pub policy: Attr<JsonText>,
+//!     /// Where readers come from.
+//!     #[member(optional())]
+//!     pub networks: Attr<Vec<Cidr>>,
+//! }
+//! ```
+
+mod duration;
+mod json;
+mod net;
+mod time;
+mod url;
+
+pub use self::duration::GoDuration;
+pub use self::json::JsonText;
+pub use self::net::{Cidr, IpAddress};
+pub use self::time::Timestamp;
+pub use self::url::Url;
+
+/// Defines what all types have in common that keep their text.
+macro_rules! text_type {
+    ($ty:ident) => {
+        impl $ty {
+            /// Returns the text as it was written.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.text
+            }
+        }
+
+        impl std::fmt::Display for $ty {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.text)
+            }
+        }
+
+        impl std::str::FromStr for $ty {
+            type Err = $crate::model::ModelError;
+
+            fn from_str(text: &str) -> Result<$ty, $crate::model::ModelError> {
+                $ty::new(text)
+            }
+        }
+
+        impl $crate::CustomType for $ty {
+            type Base = String;
+
+            fn from_base(base: String) -> Result<$ty, $crate::model::ModelError> {
+                $ty::new(base)
+            }
+
+            fn to_base(&self) -> String {
+                self.text.clone()
+            }
+
+            fn same(&self, other: &$ty) -> bool {
+                self.meaning() == other.meaning()
+            }
+        }
+    };
+}
+use text_type;

@@ -1,0 +1,70 @@
+//! Rules about several attributes of a schema, none of which is the one that must be changed.
+
+use cty::Value;
+
+use super::expression::Expression;
+use super::is_absent;
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::schema::Block;
+
+/// Condition on how many attributes of a group are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupRule {
+    /// One of them, and no more.
+    ExactlyOneOf,
+    /// One of them at most.
+    Conflicting,
+    /// All of them or none.
+    RequiredTogether,
+}
+
+/// Attributes of a schema, by path expressions from its outermost block, and the condition on them.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The condition.
+    pub rule: GroupRule,
+    /// Path expressions.
+    pub paths: Vec<&'static str>,
+}
+
+impl Group {
+    /// Returns the reason why the group does not fit its schema.
+    pub(crate) fn problem(&self, root: &Block) -> Option<String> {
+        let exists = |path: &&str| Expression::parse(path).is_some_and(|e| e.exists(&[root]));
+        let missing = self.paths.iter().find(|path| !exists(path))?;
+        Some(format!("{:?} names {missing:?}, which is not there", self.rule))
+    }
+
+    /// Checks a configuration.
+    pub(crate) fn check(&self, config: &Value, out: &mut Diagnostics) {
+        let (mut set, mut absent, mut open) = (0, 0, 0);
+        for path in &self.paths {
+            let found = Expression::parse(path).map(|e| e.find(&[config])).unwrap_or_default();
+            let known = |value: &&&Value| value.is_known() && !is_absent(value);
+            if found.values.iter().any(|value| known(&value)) {
+                set += 1;
+            } else if found.open || found.values.iter().any(|value| !value.is_known()) {
+                open += 1;
+            } else {
+                absent += 1;
+            }
+        }
+        let names = self.paths.join(",");
+        // An unknown value may turn out to be set, or not: it decides nothing.
+        let (missing, wrong) = match self.rule {
+            GroupRule::ExactlyOneOf => (set == 0 && open == 0, set > 1),
+            GroupRule::Conflicting => (false, set > 1),
+            GroupRule::RequiredTogether => (false, set > 0 && absent > 0),
+        };
+        let condition = match self.rule {
+            GroupRule::ExactlyOneOf => format!("Exactly one of these attributes must be configured: [{names}]"),
+            GroupRule::Conflicting => format!("These attributes cannot be configured together: [{names}]"),
+            GroupRule::RequiredTogether => format!("These attributes must be configured together: [{names}]"),
+        };
+        if missing {
+            out.push(Diagnostic::error("Missing Attribute Configuration", condition));
+        } else if wrong {
+            out.push(Diagnostic::error("Invalid Attribute Combination", condition));
+        }
+    }
+}
