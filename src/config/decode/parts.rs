@@ -403,34 +403,24 @@ pub(crate) fn keyword_traversal(expr: &Expr) -> Option<Traversal> {
 
 /// Splits `name.alias[key]` into the name of the provider configuration and the key.
 fn keyed_provider(expr: &Expr) -> Option<(Traversal, Expr)> {
+    // Names such as `null` are literals to the parser.
+    let plain = |expr: &Expr| match expr {
+        Expr::Traversal(traversal) => Some(traversal.clone()),
+        other => keyword_traversal(other),
+    };
     match expr {
-        Expr::Index { collection, key, .. } => match &**collection {
-            Expr::Traversal(traversal) => Some((traversal.clone(), (**key).clone())),
-            _ => None,
-        },
-        Expr::Traversal(traversal) => {
-            let (last, steps) = traversal.steps.split_last()?;
-            let TraversalStep::Index { key, range } = last else {
-                return None;
-            };
-            let key = Expr::Literal {
-                value: key.clone(),
-                range: range.clone(),
-            };
-            let steps = steps.to_vec();
-            Some((
-                Traversal {
-                    steps,
-                    ..traversal.clone()
-                },
-                key,
-            ))
-        }
+        Expr::Index { collection, key, .. } => Some((plain(collection)?, (**key).clone())),
         Expr::Json(json) => {
             let (inner, problems) = syntax::parse_expression(&expr.range().file, json.text()?, expr.range().start);
             (!problems.has_errors()).then(|| keyed_provider(&inner)).flatten()
         }
-        _ => None,
+        other => {
+            let mut traversal = plain(other)?;
+            match traversal.steps.pop()? {
+                TraversalStep::Index { key: value, range } => Some((traversal, Expr::Literal { value, range })),
+                TraversalStep::Attribute { .. } | TraversalStep::Splat { .. } => None,
+            }
+        }
     }
 }
 

@@ -232,3 +232,15 @@ fn keys_stand_behind_an_alias_and_on_the_right_hand_side() {
          error main.tf:10,3-9 Invalid module provider configuration",
     );
 }
+
+#[test]
+fn provider_names_that_are_literals_elsewhere_and_the_json_syntax_take_keys() {
+    let block = "provider \"null\" {\n alias = \"by\"\n for_each = toset([\"a\"])\n}\n";
+    let uses = "resource \"null_r\" \"a\" {\n provider = null.by[\"a\"]\n}\nresource \"null_r\" \"b\" {\n for_each = toset([])\n provider = \
+                null.by[each.key]\n}\n";
+    let json = r#"{ "resource": { "null_r": { "c": { "provider": "null.by[\"a\"]" }, "d": { "count": 1, "provider": "null.by[count.index]" } } } }"#;
+    let config = config(&[("main.tf", &format!("{block}{uses}")), ("json.tf.json", json)]);
+    let resources = config.root.module.resources.values();
+    let keyed = resources.filter(|r| r.provider_ref.as_ref().is_some_and(|p| p.key.is_some()));
+    assert_eq!(keyed.count(), 4);
+}

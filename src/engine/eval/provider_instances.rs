@@ -100,7 +100,7 @@ impl Evaluator<'_> {
             return Ok(address);
         }
         self.report([Diagnostic::error(
-            "Invalid provider configuration",
+            NOT_PRESENT,
             format!(
                 "{} uses the provider instance {instance}, which does not exist: the for_each of the configuration has no \
                  such key.",

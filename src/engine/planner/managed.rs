@@ -313,7 +313,8 @@ impl Planner<'_> {
         let like = p.block.ok_or(Reported)?;
         let ty = &address.resource.resource.ty;
         let config = self.generated_config(p, ty, p.schema, &stored.value, address).await?;
-        let (text, block, problems) = super::generate::block(address, p.schema, like, &config);
+        let (text, block, problems) =
+            super::generate::block(address, p.schema, like, p.provider_address.key.as_ref(), &config);
         self.results().generated.insert(address.clone(), text);
         self.context.report(problems)?;
         Ok(block)

@@ -224,7 +224,7 @@ fn unsuitable_keys_are_errors() {
         ),
         (
             "\"asia\"",
-            "Invalid provider configuration [fake_thing.a]: fake_thing.a uses the provider instance",
+            "Provider instance not present [fake_thing.a]: fake_thing.a uses the provider instance",
         ),
         ("each.key", "each"),
     ] {
@@ -285,4 +285,20 @@ fn an_instance_without_uses_and_none_at_all_are_allowed() {
     let address = addrs::parse::resource_instance("fake_thing.a").unwrap();
     let resource = &case.state.resources[&address.containing_resource()];
     assert_eq!(resource.instances[&InstanceKey::None].provider_key, None);
+}
+
+#[test]
+fn generated_blocks_have_the_key_of_their_provider_instance() {
+    let mut case = Case::new("resource \"fake_thing\" \"a\" { name = \"a\" }");
+    case.apply();
+    let id = case.attribute("fake_thing.a", "id");
+    case.main(&format!(
+        "{REGIONS}\nremoved {{\n from = fake_thing.a\n lifecycle {{\n  destroy = false\n }}\n}}\nimport {{\n to = fake_thing.b\n id = {id}\n \
+         provider = fake.by[\"eu\"]\n}}"
+    ));
+    case.options.generate_config = true;
+    let plan = case.plan();
+    let address = addrs::parse::resource_instance("fake_thing.b").unwrap();
+    let text = &plan.generated_config[&address];
+    assert!(text.contains("provider = fake.by[\"eu\"]"), "{text}");
 }
