@@ -286,6 +286,14 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
         let end = rest.find('.').unwrap_or(rest.len());
         (Provider::implied(&provider_type(&rest[..end])?), &rest[end..])
     };
+    let (rest, instance) = match rest.split_once('[') {
+        // Only a block with an alias can have `for_each`, whose keys are strings.
+        Some((rest, text)) if rest.starts_with('.') => match key(text)? {
+            (InstanceKey::String(key), "") => (rest, Some(key)),
+            _ => return Err(bad()),
+        },
+        _ => (rest, None),
+    };
     let alias = match rest.strip_prefix('.') {
         Some(alias) if is_identifier(alias) => Some(alias.into()),
         None if rest.is_empty() => None,
@@ -295,6 +303,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
         module,
         provider,
         alias,
+        key: instance,
     })
 }
 
@@ -417,6 +426,7 @@ mod tests {
         for text in [
             "provider[\"registry.terraform.io/hashicorp/aws\"]",
             "module.a.module.b.provider[\"example.com/x/aws\"].west",
+            "provider[\"example.com/x/aws\"].west[\"a.b\\\"]\"]",
         ] {
             assert_eq!(provider_config(text).unwrap().to_string(), text);
         }
@@ -428,6 +438,10 @@ mod tests {
             provider_config("provider.Aws").unwrap(),
             provider_config("provider.aws").unwrap()
         );
+        for text in ["[\"k\"]", ".west[0]", ".west[\"k\"].x", ".west[\"k"] {
+            let text = format!("provider[\"example.com/x/aws\"]{text}");
+            assert!(provider_config(&text).is_err(), "{text}");
+        }
         for (text, part) in [
             ("provider.-.west", "-"),
             ("provider.", ""),

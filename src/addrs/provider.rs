@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Module;
 use crate::names::{self, ParseError};
 use crate::program::Mode;
+use crate::{InstanceKey, Module};
 
 /// The public registry of Terraform.
 pub const TERRAFORM_HOST: &str = "registry.terraform.io";
@@ -165,6 +165,8 @@ pub struct AbsProviderConfig {
     pub provider: Provider,
     /// The alias of an additional configuration.
     pub alias: Option<Arc<str>>,
+    /// The key of an instance, if the configuration has `for_each`; `None` stands for the block.
+    pub key: Option<Arc<str>>,
 }
 
 impl AbsProviderConfig {
@@ -175,11 +177,24 @@ impl AbsProviderConfig {
             module: Module::root(),
             provider,
             alias: None,
+            key: None,
         }
+    }
+
+    /// Returns the address of the block: without the key of an instance.
+    #[must_use]
+    pub fn block(&self) -> AbsProviderConfig {
+        self.instance(None)
+    }
+
+    /// Returns the address of an instance of the same block.
+    #[must_use]
+    pub fn instance(&self, key: Option<Arc<str>>) -> AbsProviderConfig {
+        AbsProviderConfig { key, ..self.clone() }
     }
 }
 
-/// `module.x.provider["host/namespace/type"].alias`, as the state file has it.
+/// `module.x.provider["host/namespace/type"].alias["key"]`, as the state file has it.
 impl fmt::Display for AbsProviderConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.module.is_root() {
@@ -188,6 +203,9 @@ impl fmt::Display for AbsProviderConfig {
         write!(f, "provider[\"{}\"]", self.provider)?;
         if let Some(alias) = &self.alias {
             write!(f, ".{alias}")?;
+        }
+        if let Some(key) = &self.key {
+            InstanceKey::String(key.clone()).fmt(f)?;
         }
         Ok(())
     }

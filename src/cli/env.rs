@@ -17,6 +17,7 @@
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
 //! | `TF_STATE_PERSIST_INTERVAL` | whole seconds that a result of an apply waits until it is saved, together with those that come meanwhile; a tenth of a second if not set. In any case writes take no more than 5 % of the time: those of large states come less often |
+//! | `OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION` | `0`: the mode of OpenTofu reads states of Terraform with its addresses of providers |
 //! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Environment`] |
 
 use std::collections::BTreeMap;

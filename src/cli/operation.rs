@@ -205,7 +205,8 @@ impl<'s> Operation<'s> {
                 )
             },
         )?;
-        let state = states.state.clone().unwrap_or_default();
+        let mut state = states.state.clone().unwrap_or_default();
+        crate::state_addresses::translate(session, &project.config, &mut state);
         // From here on, an end by force must release the lock.
         last_resort.protect(states.store());
         let variables = match known {

@@ -24,6 +24,7 @@ pub mod manifest;
 pub mod model;
 mod overrides;
 mod parse;
+mod provider_instances;
 mod providers;
 pub mod snapshot;
 pub mod source_address;
@@ -39,3 +40,4 @@ pub use loader::{
     LoadOptions, Loaded, RootModule, load, load_for_installation, load_for_tests, load_root, load_with_queries,
 };
 pub use model::*;
+pub use provider_instances::PassedKey;

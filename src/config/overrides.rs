@@ -289,6 +289,7 @@ fn call(base: &mut ModuleCall, by: ModuleCall) {
 
 fn provider(base: &mut ProviderConfig, by: ProviderConfig) {
     replace(&mut base.version, by.version);
+    replace(&mut base.for_each, by.for_each);
     body(&mut base.body, by.body);
 }
 

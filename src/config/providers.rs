@@ -19,15 +19,17 @@ use crate::model::{
     Config, Module, ModuleCall, ModuleNode, PassedProvider, ProviderConfig, ProviderSource, Requirement,
     RequirementOrigin, VisibleProviders,
 };
+use crate::provider_instances::Visible;
 
-fn key(module: &Module, local: &LocalProviderConfig) -> (Provider, Option<Arc<str>>) {
+pub(crate) fn key(module: &Module, local: &LocalProviderConfig) -> (Provider, Option<Arc<str>>) {
     (module.provider_for_local_name(&local.name), local.alias.clone())
 }
 
 /// Returns true if a block is empty and only declares that the caller passes a configuration, as in Terraform 0.10 to
 /// 0.12.
 fn is_proxy(config: &ProviderConfig) -> bool {
-    config.body.attributes.is_empty() && config.body.blocks.is_empty() && config.version.is_none()
+    let body = &config.body;
+    body.attributes.is_empty() && body.blocks.is_empty() && config.version.is_none() && config.for_each.is_none()
 }
 
 impl Config {
@@ -70,23 +72,23 @@ pub(crate) fn resolve(root: &mut ModuleNode, diagnostics: &mut Diagnostics) {
     local_names(root, diagnostics);
     handed_on(root, None, diagnostics);
     unknown_aliases(root, None, diagnostics);
+    root.check_instances(diagnostics);
     below(root, None, diagnostics);
 }
 
 fn own(node: &ModuleNode) -> VisibleProviders {
     let module = &node.module;
-    let abs = |local: &LocalProviderConfig| {
+    let visible = |(local, block): (&LocalProviderConfig, &ProviderConfig)| {
         let (provider, alias) = key(module, local);
-        (
-            (provider.clone(), alias.clone()),
-            AbsProviderConfig {
-                module: node.path.clone(),
-                provider,
-                alias,
-            },
-        )
+        let address = AbsProviderConfig {
+            module: node.path.clone(),
+            provider: provider.clone(),
+            alias: alias.clone(),
+            key: None,
+        };
+        ((provider, alias), Visible::of_block(address, block))
     };
-    module.provider_configs.keys().map(abs).collect()
+    module.provider_configs.iter().map(visible).collect()
 }
 
 /// Resolves the configurations of the modules below `parent`. `repeats` is the range of the argument (count, for_each
@@ -138,13 +140,15 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
             }
             // After an error, an empty default configuration is used, so that resources of the module are not reported
             // as well.
-            visible.insert(expected, behind.unwrap_or_else(|| AbsProviderConfig::root(provider)));
+            let behind = behind.unwrap_or_else(|| Visible::single(AbsProviderConfig::root(provider)));
+            visible.insert(expected, behind.passed(&passed.parent, &parent.path, call));
         }
         check_call(call, child, repeats, diagnostics);
         child.providers = visible;
         local_names(child, diagnostics);
         handed_on(child, Some(call), diagnostics);
         unknown_aliases(child, Some(call), diagnostics);
+        child.check_instances(diagnostics);
         below(child, repeats, diagnostics);
     }
 }
@@ -443,13 +447,14 @@ impl ModuleNode {
     pub fn provider(&self, local: &LocalProviderConfig) -> AbsProviderConfig {
         let key = key(&self.module, local);
         match (self.providers.get(&key), key) {
-            (Some(found), _) => found.clone(),
+            (Some(found), _) => found.address.clone(),
             // Without a configuration anywhere up the tree, the provider has an empty default in the root module.
             (None, (provider, None)) => AbsProviderConfig::root(provider),
             (None, (provider, alias)) => AbsProviderConfig {
                 module: self.path.clone(),
                 provider,
                 alias,
+                key: None,
             },
         }
     }

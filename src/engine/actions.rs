@@ -13,6 +13,7 @@ use syntax::ast::{Body, Expr};
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, Range, Severity};
 
+use crate::eval::provider_instances::ProviderUse;
 use crate::eval::{Evaluator, Expansion, ModuleScope, Repetition};
 use crate::instance::forbidden_ephemeral;
 
@@ -78,6 +79,24 @@ impl<'a> ConfiguredAction<'a> {
             provider,
             schema,
         })
+    }
+
+    /// Selects the instance of the provider configuration that an instance of the action uses.
+    pub(crate) fn select_provider(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        address: &AbsActionInstance,
+        repetition: &Repetition,
+    ) -> Result<(), EvaluationError> {
+        let used = evaluator.provider_used(&ProviderUse {
+            module: &address.module,
+            local: &self.block.local_provider(),
+            reference: self.block.provider_ref.as_ref(),
+            repetition,
+            about: address,
+        });
+        self.provider = used.map_err(|_| EvaluationError::Reported)?;
+        Ok(())
     }
 
     /// Returns the body and the schema that positions in a provider's diagnostics refer to.

@@ -27,6 +27,7 @@ use crate::blocks::Block;
 use crate::context::OperationContext;
 use crate::eval::checks::FailureSeverity;
 use crate::eval::instance_conditions::ConfiguredInstance;
+use crate::eval::provider_instances::ProviderUse;
 use crate::eval::{Repetition, Reported};
 use crate::events::{EphemeralAction, Event};
 use crate::instance::located;
@@ -152,17 +153,8 @@ impl<'a> Ephemerals<'a> {
             Some(&block.type_range),
         )
         .map_err(|d| self.context.fail(d))?;
-        let provider = self
-            .context
-            .providers
-            .get(&provider_address)
-            .await
-            .map_err(|d| self.context.fail(d))?;
-        let resource = &EphemeralResource {
-            block,
-            schema,
-            provider,
-        };
+        let provider_address = &provider_address;
+        let expanded = self.context.evaluator.provider_expansion(provider_address)?.is_some();
         let mut tasks: Vec<(AbsResourceInstance, Repetition)> = Vec::new();
         for module in self.context.evaluator.module_instances(&address.module)? {
             let expansion = self.context.evaluator.resource_expansion(&module, &address.resource)?;
@@ -172,7 +164,25 @@ impl<'a> Ephemerals<'a> {
             }
         }
         let mut results = futures::stream::iter(tasks)
-            .map(|(address, repetition)| async move { self.open_instance(resource, &address, &repetition).await })
+            .map(|(address, repetition)| async move {
+                let provider_address = match expanded {
+                    false => provider_address.clone(),
+                    true => self.context.evaluator.provider_used(&ProviderUse {
+                        module: &address.module,
+                        local: &block.local_provider(),
+                        reference: block.provider_ref.as_ref(),
+                        repetition: &repetition,
+                        about: &address,
+                    })?,
+                };
+                let provider = self.context.providers.get(&provider_address).await;
+                let resource = EphemeralResource {
+                    block,
+                    schema,
+                    provider: provider.map_err(|d| self.context.fail(d))?,
+                };
+                self.open_instance(&resource, &address, &repetition).await
+            })
             .buffer_unordered(self.context.inputs.permits());
         let mut failed = false;
         // The others are awaited even after a failure: every instance that they open must be known, so that it

@@ -7,7 +7,7 @@ use cty::Value;
 use schema::Schema;
 use syntax::Diagnostic;
 
-use crate::eval::{Evaluator, Reported};
+use crate::eval::{Evaluator, Expansion, Repetition, Reported};
 use crate::instance::located;
 use crate::object_config::object_config;
 use crate::providers::Providers;
@@ -19,7 +19,8 @@ pub fn provider_config_value(
     address: &AbsProviderConfig,
 ) -> Result<Value, Reported> {
     let sources = evaluator.config().provider_configs();
-    let source = sources.iter().find(|s| s.address == *address);
+    let block = address.block();
+    let source = sources.iter().find(|s| s.address == block);
     let Some((source, block)) = source.and_then(|s| Some((s, s.block?))) else {
         return Ok(schema.block.empty_object());
     };
@@ -27,7 +28,14 @@ pub fn provider_config_value(
     let instance = source.node.path.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
     });
-    let scope = evaluator.scope(&instance).ok_or(Reported)?.allowing_changed_files();
+    let repetition = match (evaluator.provider_expansion(address)?, &address.key) {
+        (None, _) => Repetition::default(),
+        (Some(expansion), Some(key)) => expansion.repetition(&InstanceKey::String(key.clone())),
+        // In static evaluation, the block stands for all instances.
+        (Some(_), None) => Expansion::Unknown { counted: false }.repetition(&InstanceKey::None),
+    };
+    let scope = evaluator.scope_with(&instance, repetition, None).ok_or(Reported)?;
+    let scope = scope.allowing_changed_files();
     let value = object_config(evaluator, address, &block.body, schema, &scope)?;
     Ok(value.unmark_deep().0)
 }
@@ -37,7 +45,7 @@ pub fn provider_config_value(
 #[must_use]
 pub fn is_declared(config: &Config, address: &AbsProviderConfig) -> bool {
     (address.module.is_root() && address.alias.is_none())
-        || config.provider_configs().iter().any(|s| s.address == *address)
+        || config.provider_configs().iter().any(|s| s.address == address.block())
 }
 
 /// Evaluates a provider configuration, has it validated, and configures a process with it.
@@ -69,7 +77,10 @@ pub async fn open(
         return Err(fail(Diagnostic::error("Invalid provider configuration", detail).into()));
     }
     let sources = evaluator.config().provider_configs();
-    let block = sources.iter().find(|s| s.address == *address).and_then(|s| s.block);
+    let block = sources
+        .iter()
+        .find(|s| s.address == address.block())
+        .and_then(|s| s.block);
     let written = block.map(|b| (&*b.body, &schema.provider));
     let running = providers.unconfigured(&address.provider).await.map_err(fail)?;
     let answer = running.validate_provider(value.clone()).await.map_err(fail)?;

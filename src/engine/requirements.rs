@@ -67,6 +67,11 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
             for expr in resource.repetition().chain(&resource.lifecycle.prevent_destroy_if) {
                 called(provider_functions(expr));
             }
+            let keys = resource
+                .provider_ref
+                .iter()
+                .filter_map(|reference| reference.key.as_deref());
+            keys.for_each(|key| called(provider_functions(key)));
             let listing = resource.list.iter().flat_map(|l| [&l.limit, &l.include_resource]);
             for expr in listing.flatten() {
                 called(provider_functions(expr));
@@ -100,6 +105,10 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
         for call in module.module_calls.values() {
             for expr in call.repetition() {
                 called(provider_functions(expr));
+            }
+            let passed = call.providers.iter().flatten();
+            for key in passed.filter_map(|passed| passed.parent.key.as_deref()) {
+                called(provider_functions(key));
             }
             called(provider_functions_in_body(&call.inputs));
         }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use addrs::Provider;
+use addrs::program::Mode;
 use files::io_reason;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -106,6 +107,22 @@ struct Needed<'r> {
     sources: Vec<PackageSource>,
 }
 
+/// Returns the warning about entries of Terraform's lock file that were taken over.
+fn taken_over(pairs: &[(Provider, Provider)]) -> Option<Diagnostic> {
+    if pairs.is_empty() {
+        return None;
+    }
+    let lines: String = pairs.iter().map(|(old, new)| format!("\n  - {old} => {new}")).collect();
+    Some(Diagnostic::warning(
+        "Dependency lock file entries automatically updated",
+        format!(
+            "The lock file has been written by Terraform. These entries are taken over for the registry of OpenTofu:{lines}\n\nThe \
+             versions stay the same. The checksums do not, because the packages are not the same bytes: those that are \
+             installed now are recorded."
+        ),
+    ))
+}
+
 impl Needed<'_> {
     /// Returns the entry of the lock file, unless the provider is upgraded.
     fn locked<'n>(&'n self, options: &InstallOptions<'_>) -> Option<&'n Locked> {
@@ -147,7 +164,11 @@ impl Catalog {
         emit: &mut dyn FnMut(Step<'_>),
         agree: &mut Agree<'_>,
     ) -> Result<Installation, Diagnostics> {
-        let (lock, mut warnings) = LockFile::load(&self.settings().working_dir)?;
+        let (written, mut warnings) = LockFile::load(&self.settings().working_dir)?;
+        let mut lock = written.clone();
+        if Mode::current().is_opentofu() {
+            warnings.extend(taken_over(&lock.take_over_from_terraform()));
+        }
         warnings.extend(unmanaged(self.reattached()));
         let mut chooser = Chooser::new(self.settings(), self.reattached(), &lock);
         chooser.origins = options.origins;
@@ -181,7 +202,7 @@ impl Catalog {
         // The caller is asked before the lock file is written, because a refused selection must not be locked.
         agree(&providers)?;
         if options.partial {
-            for (provider, locked) in &lock.providers {
+            for (provider, locked) in &written.providers {
                 new_lock
                     .providers
                     .entry(provider.clone())
@@ -192,9 +213,14 @@ impl Catalog {
             .iter()
             .map(|(provider, outcome)| (provider, &outcome.selection));
         warnings.extend(chooser.substituted(selected));
-        let (lock_created, lock_changed) =
-            record(&new_lock, &lock, &self.settings().working_dir, options, &mut warnings)?;
-        warnings.extend(incomplete(self.settings().program, &lock, &new_lock, lock_changed));
+        let (lock_created, lock_changed) = record(
+            &new_lock,
+            &written,
+            &self.settings().working_dir,
+            options,
+            &mut warnings,
+        )?;
+        warnings.extend(incomplete(self.settings().program, &written, &new_lock, lock_changed));
         // Earlier selections may refer to packages that the installation has replaced.
         self.reset();
         Ok(Installation {

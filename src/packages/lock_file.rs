@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use addrs::Provider;
+use addrs::provider::{OPENTOFU_HOST, TERRAFORM_HOST};
 use files::io_reason;
 use hcl::edit::Span;
 use hcl::edit::expr::Expression;
@@ -48,6 +49,30 @@ impl LockFile {
         let choices =
             |file: &LockFile| -> Vec<_> { file.providers.iter().map(|(p, l)| (p.clone(), choice(l))).collect() };
         choices(self) == choices(other)
+    }
+
+    /// Adds entries for providers of OpenTofu's registry, if those of the same names on Terraform's have entries: with
+    /// their versions and constraints, and without checksums, since the packages differ. Returns the old and the new
+    /// addresses.
+    pub fn take_over_from_terraform(&mut self) -> Vec<(Provider, Provider)> {
+        let mut pairs = Vec::new();
+        for (old, locked) in self.providers.clone() {
+            // Only the providers of this namespace are the same on both registries.
+            if &*old.host != TERRAFORM_HOST || &*old.namespace != "hashicorp" {
+                continue;
+            }
+            let new = Provider {
+                host: OPENTOFU_HOST.into(),
+                ..old.clone()
+            };
+            if self.providers.contains_key(&new) {
+                continue;
+            }
+            let hashes = BTreeSet::new();
+            self.providers.insert(new.clone(), Locked { hashes, ..locked });
+            pairs.push((old, new));
+        }
+        pairs
     }
 
     /// Reads the lock file of a directory; a missing file is empty. Returns the warnings beside the content.

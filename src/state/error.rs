@@ -143,6 +143,12 @@ pub enum ContentError {
     /// A provider configuration has no valid address.
     #[error(transparent)]
     Provider(#[from] addrs::parse::ParseError),
+    /// Neither a resource nor its objects have a provider configuration.
+    #[error("it has no provider configuration")]
+    NoProvider,
+    /// Objects of one resource have configurations of different blocks.
+    #[error("its provider configuration {address} is not one of {other}, as other objects of the resource have")]
+    ProviderConflict { address: String, other: String },
     /// A provider configuration of an old state has no valid address.
     #[error("\"{address}\" of type {ty} is not the address of a provider configuration")]
     OldProvider { address: String, ty: String },

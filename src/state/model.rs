@@ -35,9 +35,18 @@ pub struct OutputValue {
 /// A resource: its instances, and the provider configuration that manages them.
 #[derive(Clone, Debug)]
 pub struct ResourceState {
-    /// Provider configuration that created the instances, and is needed to destroy them.
+    /// Block of the provider configuration that created the instances, and is needed to destroy them.
     pub provider: AbsProviderConfig,
     pub instances: BTreeMap<InstanceKey, InstanceState>,
+}
+
+impl ResourceState {
+    /// Returns the provider configuration of an instance, with its key if the block has `for_each`.
+    #[must_use]
+    pub fn provider_of(&self, key: &InstanceKey) -> AbsProviderConfig {
+        let instance = self.instances.get(key).and_then(|i| i.provider_key.clone());
+        self.provider.instance(instance)
+    }
 }
 
 /// The objects of one instance of a resource.
@@ -46,6 +55,8 @@ pub struct InstanceState {
     pub current: Option<Arc<Object>>,
     /// Replaced objects that are still to be destroyed.
     pub deposed: BTreeMap<DeposedKey, Arc<Object>>,
+    /// Key of the instance of the provider configuration, if its block has `for_each`.
+    pub provider_key: Option<Arc<str>>,
 }
 
 impl InstanceState {
@@ -231,8 +242,8 @@ impl State {
         self.resources.values().map(|r| r.instances.len()).sum()
     }
 
-    /// Sets or removes the current object of an instance; the provider configuration becomes that of the whole
-    /// resource. An instance without objects, and a resource without instances, are dropped.
+    /// Sets or removes the current object of an instance; the block of the provider configuration becomes that of the
+    /// whole resource. An instance without objects, and a resource without instances, are dropped.
     pub fn set_current(
         &mut self,
         address: &AbsResourceInstance,
@@ -311,10 +322,10 @@ impl State {
             self.resources
                 .entry(containing.clone())
                 .or_insert_with(|| ResourceState {
-                    provider: provider.clone(),
+                    provider: provider.block(),
                     instances: BTreeMap::new(),
                 })
-                .provider = provider.clone();
+                .provider = provider.block();
         }
         // Without a provider no entry can be created. If the object to remove does not exist, nothing changes.
         let Some(resource) = self.resources.get_mut(&containing) else {
@@ -322,6 +333,9 @@ impl State {
         };
         let key = &address.resource.key;
         let mut instance = resource.instances.remove(key).unwrap_or_default();
+        if let Some(provider) = provider {
+            instance.provider_key.clone_from(&provider.key);
+        }
         act(&mut instance);
         if !instance.is_empty() {
             resource.instances.insert(key.clone(), instance);
@@ -358,6 +372,7 @@ impl State {
                 _ => false,
             };
             current
+                && a.provider_key == b.provider_key
                 && a.deposed.len() == b.deposed.len()
                 && a.deposed
                     .iter()

@@ -120,22 +120,23 @@ impl State {
         own.into_iter().filter_map(take).collect()
     }
 
-    /// Puts all objects of an instance under an address that has none yet; the provider configuration becomes that of
-    /// the whole resource.
+    /// Puts all objects of an instance under an address that has none yet; the block of the provider configuration
+    /// becomes that of the whole resource.
     pub fn put_instance(
         &mut self,
         address: &AbsResourceInstance,
         provider: &AbsProviderConfig,
-        instance: InstanceState,
+        mut instance: InstanceState,
     ) {
         let resource = self
             .resources
             .entry(address.containing_resource())
             .or_insert_with(|| ResourceState {
-                provider: provider.clone(),
+                provider: provider.block(),
                 instances: std::collections::BTreeMap::new(),
             });
-        resource.provider = provider.clone();
+        resource.provider = provider.block();
+        instance.provider_key.clone_from(&provider.key);
         resource.instances.insert(address.resource.key.clone(), instance);
     }
 

@@ -232,6 +232,7 @@ fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> R
         module: module.module(),
         provider: Provider::implied(name),
         alias: alias.map(Arc::from),
+        key: None,
     })
 }
 

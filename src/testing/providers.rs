@@ -142,7 +142,7 @@ impl Overrides {
 
     fn object(&self, config: &AbsProviderConfig, address: &AbsResourceInstance) -> Option<&ObjectOverride> {
         let all = self.objects.get(&address.resource.resource)?;
-        let is_of = |o: &ObjectOverride| o.of.as_ref().is_none_or(|provider| provider == config);
+        let is_of = |o: &ObjectOverride| o.of.as_ref().is_none_or(|provider| *provider == config.block());
         let fits = |o: &&ObjectOverride| is_of(o) && o.selects(address);
         let named = |o: &&ObjectOverride| matches!(o.target, Target::ResourceInstance(_));
         let instance = all.iter().filter(fits).find(named);
@@ -222,11 +222,11 @@ impl ProviderSource for RunProviders<'_> {
     }
 
     fn stand_in(&self, config: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
-        if let Some(source) = self.mocks.get(config) {
+        if let Some(source) = self.mocks.get(&config.block()) {
             let real = self.pool.running(&config.provider)?;
             return Some(Arc::new(Mock::new(real, source.clone(), self.seed)));
         }
-        let configured = self.configured.get(config)?;
+        let configured = self.configured.get(&config.block())?;
         Some(Arc::new(Shared::new(configured.clone())))
     }
 
@@ -239,7 +239,7 @@ impl ProviderSource for RunProviders<'_> {
         if let Some(found) = self.overrides.object(config, address) {
             return Arc::new(Mock::new(provider, found.source.clone(), self.seed_of(address)));
         }
-        match (self.mocks.get(config), self.pool.running(&config.provider)) {
+        match (self.mocks.get(&config.block()), self.pool.running(&config.provider)) {
             (Some(source), Some(real)) => Arc::new(Mock::new(real, source.clone(), self.seed_of(address))),
             _ => provider,
         }

@@ -38,7 +38,13 @@ impl<'s> FileRun<'s> {
                 module: addrs::Module::root(),
                 provider: provider.clone(),
                 alias: alias.clone(),
+                key: None,
             };
+            let local = LocalProviderConfig {
+                name: module.root.module.local_name_for(&provider),
+                alias,
+            };
+            let mut for_each = None;
             let range = match &of_file {
                 TestProvider::Mock(mock) => {
                     let source = match self.mock_source(mock) {
@@ -51,6 +57,9 @@ impl<'s> FileRun<'s> {
                     };
                     out.mocks.insert(address.clone(), source);
                     mocks.push((address, mock.clone()));
+                    // A mock stands in for all instances of the configuration.
+                    let own = module.root.module.provider_configs.get(&local);
+                    for_each = own.and_then(|block| block.for_each.clone());
                     mock.range.clone()
                 }
                 TestProvider::Real(block) => {
@@ -64,10 +73,8 @@ impl<'s> FileRun<'s> {
                 }
             };
             blocks.push(ProviderConfig {
-                address: LocalProviderConfig {
-                    name: module.root.module.local_name_for(&provider),
-                    alias,
-                },
+                address: local,
+                for_each,
                 body: Arc::new(Body::empty(&range)),
                 version: None,
                 name_range: range.clone(),

@@ -14,7 +14,8 @@
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and the built-in plugins; only recording needs it. Tests without a transcript are in [`own`],
-//! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`shown`], [`foreign_states`] and [`backend`].
+//! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`provider_instances`],
+//! [`shown`], [`foreign_states`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -50,6 +51,7 @@ mod opentofu;
 mod own;
 mod partial_refresh;
 mod provider;
+mod provider_instances;
 mod reading;
 mod review;
 mod self_check;
@@ -117,6 +119,7 @@ fn main() -> ExitCode {
         .chain(logs::TESTS)
         .chain(markdown::TESTS)
         .chain(opentofu::TESTS)
+        .chain(provider_instances::TESTS)
         .chain(review::TESTS)
         .chain(matrix::TESTS)
         .chain(reading::TESTS)

@@ -216,3 +216,58 @@ fn a_version_in_the_block_of_the_language_s_own_provider_is_refused_by_init_only
         "main.tf line 1",
     ]);
 }
+
+#[test]
+fn entries_of_terraforms_lock_file_are_taken_over_for_the_registry_of_opentofu() {
+    // Not one of the built-in providers, which need no entries.
+    let main = "terraform {\n  required_providers {\n    anvil = {\n      source  = \"hashicorp/anvil\"\n      version = \">= \
+                3.0.0\"\n    }\n  }\n}\n";
+    let w = Workspace::with(&[("main.tf", main)]);
+    for host in ["registry.terraform.io", "registry.opentofu.org"] {
+        for version in ["3.2.3", "3.2.4"] {
+            let dir = w.home().join(format!("mirror/{host}/hashicorp/anvil"));
+            std::fs::create_dir_all(&dir).expect("a directory");
+            let archive = zip(&[(&format!("terraform-provider-anvil_v{version}"), host.as_bytes())]);
+            let name = format!("terraform-provider-anvil_{version}_{}.zip", platform());
+            std::fs::write(dir.join(name), archive).expect("a file");
+        }
+    }
+    w.write("../home/.terraformrc", &support::only_from(&w.home().join("mirror")));
+    // What `terraform init` locked some time ago, when 3.2.3 was the newest version.
+    let old = w.home().join("mirror/registry.terraform.io/hashicorp/anvil");
+    let newest = old.join(format!("terraform-provider-anvil_3.2.4_{}.zip", platform()));
+    let aside = w.home().join("aside.zip");
+    std::fs::rename(&newest, &aside).expect("moved");
+    let w = w.env("MONOFORM_MODE", "terraform");
+    w.run(&["init"]).ok();
+    std::fs::rename(&aside, &newest).expect("moved back");
+    let lock = w.read(".terraform.lock.hcl");
+    assert!(
+        lock.contains("registry.terraform.io/hashicorp/anvil") && lock.contains("\"3.2.3\""),
+        "{lock}"
+    );
+    let w = w.env("MONOFORM_MODE", "opentofu");
+    w.run(&["init", "-lockfile=readonly"]).fails_with(&["lock"]);
+    let init = w.run(&["init", "-no-color"]).ok();
+    has(&init, "Dependency lock file entries automatically updated");
+    has(
+        &init,
+        "registry.terraform.io/hashicorp/anvil => registry.opentofu.org/hashicorp/anvil",
+    );
+    let new = w.read(".terraform.lock.hcl");
+    assert!(
+        new.contains("registry.opentofu.org/hashicorp/anvil") && new.contains("\"3.2.3\""),
+        "{new}"
+    );
+    assert!(!new.contains("registry.terraform.io"), "{new}");
+    let hashes = |text: &str| {
+        text.lines()
+            .filter(|l| l.contains("h1:"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_ne!(hashes(&new), hashes(&lock), "the packages differ");
+    // Said once.
+    let init = w.run(&["init", "-no-color"]).ok();
+    assert!(!init.all().contains("automatically updated"), "{}", init.all());
+}

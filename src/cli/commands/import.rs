@@ -146,7 +146,11 @@ fn perform(
     let found = planning.plan.and_then(|plan| {
         let provider = plan.prior_state.resources.get(&address.containing_resource())?;
         let object = plan.prior_state.current(address)?.clone();
-        Some((provider.provider.clone(), object, plan.prior_state.outputs.clone()))
+        Some((
+            provider.provider_of(&address.resource.key),
+            object,
+            plan.prior_state.outputs.clone(),
+        ))
     });
     let mut saved = false;
     if let (Some((provider, object, outputs)), false) = (&found, problems.has_errors()) {

@@ -339,9 +339,10 @@ impl Init<'_> {
             "Initializing provider plugins...",
         );
         // Objects in the state need their providers even without a block, for example to be destroyed.
-        let state = read_source(&session.stores(), state)
+        let mut state = read_source(&session.stores(), state)
             .within(sources)?
             .unwrap_or_default();
+        crate::state_addresses::translate(session, &project.config, &mut state);
         let needed = requirements(&project.config, &state).within(sources)?;
         let root = Arc::new(project.config.clone());
         let tested = tested::modules_of(session, &root, tests, tested::Purpose::Installation);

@@ -138,7 +138,7 @@ fn mark(
     if let Some(provider) = state
         .resources
         .get(&address.containing_resource())
-        .map(|r| r.provider.clone())
+        .map(|r| r.provider_of(&address.resource.key))
     {
         state.set_current(address, &provider, Some(Arc::new(object.with_status(wanted))));
     }

@@ -148,6 +148,7 @@ impl Decoder<'_> {
                         name: name.clone(),
                         alias: None,
                     },
+                    key: None,
                     range: range.clone(),
                 }),
                 ObjectKey::Expr(key) => parts::provider_ref(key, "providers", self.diagnostics),
@@ -156,6 +157,16 @@ impl Decoder<'_> {
             let (Some(child), Some(parent)) = (child, parent) else {
                 continue;
             };
+            if child.key.is_some() {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "Invalid module provider configuration",
+                        "A key selects an instance on the right-hand side only. The module gets one configuration by this name.",
+                    )
+                    .at(&child.range),
+                );
+                continue;
+            }
             if let Some(first) = out.iter().find(|p| p.child.config == child.config) {
                 let at: Range = child.range.to(&parent.range);
                 self.diagnostics.push(

@@ -401,8 +401,51 @@ pub(crate) fn keyword_traversal(expr: &Expr) -> Option<Traversal> {
     }
 }
 
-/// Reads a reference to a provider configuration, `name` or `name.alias`.
+/// Splits `name.alias[key]` into the name of the provider configuration and the key.
+fn keyed_provider(expr: &Expr) -> Option<(Traversal, Expr)> {
+    // Names such as `null` are literals to the parser.
+    let plain = |expr: &Expr| match expr {
+        Expr::Traversal(traversal) => Some(traversal.clone()),
+        other => keyword_traversal(other),
+    };
+    match expr {
+        Expr::Index { collection, key, .. } => Some((plain(collection)?, (**key).clone())),
+        Expr::Json(json) => {
+            let (inner, problems) = syntax::parse_expression(&expr.range().file, json.text()?, expr.range().start);
+            (!problems.has_errors()).then(|| keyed_provider(&inner)).flatten()
+        }
+        other => {
+            let mut traversal = plain(other)?;
+            match traversal.steps.pop()? {
+                TraversalStep::Index { key: value, range } => Some((traversal, Expr::Literal { value, range })),
+                TraversalStep::Attribute { .. } | TraversalStep::Splat { .. } => None,
+            }
+        }
+    }
+}
+
+/// Reads a reference to a provider configuration, `name` or `name.alias`, in the language of OpenTofu also
+/// `name.alias[key]`.
 pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagnostics) -> Option<ProviderRef> {
+    if addrs::program::Mode::current().has_opentofu()
+        && let Some((traversal, key)) = keyed_provider(expr)
+        && is_provider_name(&traversal.root)
+        && let Some(mut reference) = provider_ref_of(&traversal)
+    {
+        if reference.config.alias.is_none() {
+            diagnostics.push(
+                Diagnostic::error(
+                    "Invalid provider configuration reference",
+                    "A key selects an instance of a provider configuration with an alias: the form is NAME.ALIAS[KEY].",
+                )
+                .at(expr.range()),
+            );
+            return None;
+        }
+        reference.key = Some(Arc::new(key));
+        reference.range = expr.range().clone();
+        return Some(reference);
+    }
     let invalid = || {
         Diagnostic::error(
             "Invalid provider configuration reference",
@@ -449,6 +492,7 @@ pub(crate) fn provider_ref_of(traversal: &Traversal) -> Option<ProviderRef> {
     };
     Some(ProviderRef {
         config,
+        key: None,
         range: traversal.range.clone(),
     })
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use addrs::LocalProviderConfig;
+use addrs::program::Mode;
 use syntax::Diagnostic;
-use syntax::ast::Block;
+use syntax::ast::{Attribute, Block, Expr};
 use syntax::content::BodySpec;
 
 use super::{Decoder, constraint, parts};
@@ -55,7 +56,8 @@ impl Decoder<'_> {
             );
             version = constraint(&a.expr, Dialect::Provider, self.diagnostics);
         }
-        for name in ["count", "depends_on", "for_each", "source"] {
+        let for_each = self.provider_for_each(taken.attribute("for_each"), alias.is_some());
+        for name in ["count", "depends_on", "source"] {
             if let Some(attribute) = taken.attribute(name) {
                 self.diagnostics.push(
                     Diagnostic::error(
@@ -74,11 +76,41 @@ impl Decoder<'_> {
                 name: label.text,
                 alias,
             },
+            for_each,
             body: Arc::new(taken.rest),
             version,
             range,
             name_range: label.range,
         })
+    }
+
+    /// Returns the collection of a provider configuration's instances, which only OpenTofu has.
+    fn provider_for_each(&mut self, attribute: Option<Attribute>, has_alias: bool) -> Option<Expr> {
+        let attribute = attribute?;
+        if !Mode::current().has_opentofu() {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Reserved argument name in provider block",
+                    "The argument name \"for_each\" is reserved for later versions of the language. Only OpenTofu has it: it \
+                     can be used in the modes of OpenTofu and Monoform.",
+                )
+                .at(&attribute.name_range),
+            );
+            return None;
+        }
+        // The alias of an override file's block may be wrong, but it is there.
+        if !has_alias {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "Alias required when using \"for_each\"",
+                    "Only a provider configuration with an alias can have for_each. Add an alias, and refer to the instances \
+                     by it and a key.",
+                )
+                .at(attribute.expr.range()),
+            );
+            return None;
+        }
+        Some(attribute.expr)
     }
 
     /// Reports a name that no provider can have.

@@ -172,3 +172,75 @@ fn redundant_empty_provider_blocks_are_reported_at_the_first() {
         "warning m/main.tf:9,1-13 Redundant empty provider block",
     );
 }
+
+/// Two modules, one below the other, that get an instance of a provider configuration.
+const NESTED: &[(&str, &str)] = &[
+    (
+        "main.tf",
+        "provider \"x\" {\n alias = \"by\"\n for_each = toset([\"eu\"])\n}\nresource \"x_r\" \"a\" {\n provider = x.by[\"eu\"]\n}\n\
+         module \"m\" {\n source = \"./m\"\n for_each = toset([\"eu\", \"us\"])\n providers = {\n  x = x.by[each.key]\n }\n}\n",
+    ),
+    (
+        "m/main.tf",
+        "terraform {\n required_providers {\n  x = {\n   source = \"hashicorp/x\"\n  }\n }\n}\nmodule \"n\" {\n source = \"../n\"\n \
+         providers = {\n  x = x\n }\n}\n",
+    ),
+    (
+        "n/main.tf",
+        "terraform {\n required_providers {\n  x = {\n   source = \"hashicorp/x\"\n  }\n }\n}\nresource \"x_r\" \"a\" {}\n",
+    ),
+];
+
+#[test]
+fn keys_of_instances_are_passed_down_with_the_call_they_stand_in() {
+    let config = config(NESTED);
+    let by = "provider[\"registry.terraform.io/hashicorp/x\"].by";
+    assert_eq!(provider_of(&config, "x_r.a"), by);
+    assert_eq!(provider_of(&config, "module.m.module.n.x_r.a"), by);
+    let node = config.node(&addrs::Module::root().child("m").child("n")).unwrap();
+    let local = node.module.resources.values().next().unwrap().local_provider();
+    let key = node.passed_key(&local).unwrap();
+    assert_eq!((key.caller.is_root(), &*key.call), (true, "m"));
+    assert!(config.expanded_provider(&node.provider(&local)).is_some());
+}
+
+#[test]
+fn references_need_a_key_if_and_only_if_there_are_instances() {
+    let blocks = "provider \"x\" {\n alias = \"by\"\n for_each = var.all\n}\nprovider \"x\" {\n alias = \"one\"\n}\nvariable \
+                  \"all\" {\n type = set(string)\n}\n";
+    let uses = "resource \"x_r\" \"a\" {\n provider = x.by\n}\nresource \"x_r\" \"b\" {\n provider = x.one[\"k\"]\n}\nresource \"x_r\" \
+                \"d\" {\n for_each = (var.all)\n provider = x.by[each.key]\n}\nmodule \"m\" {\n source = \"./m\"\n providers = {\n  x \
+                = x.by\n }\n}\n";
+    let called = "terraform {\n required_providers {\n  x = {\n   source = \"hashicorp/x\"\n  }\n }\n}\nresource \"x_r\" \"a\" {}\n";
+    check_files(
+        &[("main.tf", blocks), ("uses.tf", uses), ("m/main.tf", called)],
+        "error uses.tf:2,13-17 Invalid resource provider configuration
+         error uses.tf:5,13-23 Invalid resource provider configuration
+         warning uses.tf:8,13-22 Provider configuration for_each matches resource
+         error uses.tf:14,7-11 Invalid module provider configuration",
+    );
+}
+
+#[test]
+fn keys_stand_behind_an_alias_and_on_the_right_hand_side() {
+    let text = "provider \"x\" {\n for_each = toset([])\n}\nresource \"x_r\" \"c\" {\n provider = x[\"k\"]\n}\nmodule \"m\" {\n source = \
+                \"./m\"\n providers = {\n  x.y[0] = x.one\n }\n}\n";
+    check_files(
+        &[("main.tf", text), ("m/main.tf", "")],
+        "error main.tf:2,13-22 Alias required when using \"for_each\"
+         error main.tf:5,13-19 Invalid provider configuration reference
+         error main.tf:10,3-9 Invalid module provider configuration",
+    );
+}
+
+#[test]
+fn provider_names_that_are_literals_elsewhere_and_the_json_syntax_take_keys() {
+    let block = "provider \"null\" {\n alias = \"by\"\n for_each = toset([\"a\"])\n}\n";
+    let uses = "resource \"null_r\" \"a\" {\n provider = null.by[\"a\"]\n}\nresource \"null_r\" \"b\" {\n for_each = toset([])\n provider = \
+                null.by[each.key]\n}\n";
+    let json = r#"{ "resource": { "null_r": { "c": { "provider": "null.by[\"a\"]" }, "d": { "count": 1, "provider": "null.by[count.index]" } } } }"#;
+    let config = config(&[("main.tf", &format!("{block}{uses}")), ("json.tf.json", json)]);
+    let resources = config.root.module.resources.values();
+    let keyed = resources.filter(|r| r.provider_ref.as_ref().is_some_and(|p| p.key.is_some()));
+    assert_eq!(keyed.count(), 4);
+}

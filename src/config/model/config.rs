@@ -11,6 +11,7 @@ use crate::model::module::Module;
 use crate::model::module_call::ModuleCall;
 use crate::model::provider::ProviderConfig;
 use crate::model::resource::Resource;
+use crate::provider_instances::Visible;
 use crate::version::Constraint;
 
 /// A whole configuration.
@@ -37,7 +38,7 @@ pub struct ModuleNode {
 }
 
 /// Provider configurations visible to a module, by provider and alias.
-pub(crate) type VisibleProviders = BTreeMap<(Provider, Option<Arc<str>>), AbsProviderConfig>;
+pub(crate) type VisibleProviders = BTreeMap<(Provider, Option<Arc<str>>), Visible>;
 
 /// A provider configuration of the tree.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use addrs::{LocalProviderConfig, Provider};
 use syntax::Range;
-use syntax::ast::Body;
+use syntax::ast::{Body, Expr};
 
 use crate::model::provider_ref::ProviderRef;
 use crate::version::Constraint;
@@ -13,6 +13,8 @@ use crate::version::Constraint;
 #[derive(Clone, Debug)]
 pub struct ProviderConfig {
     pub address: LocalProviderConfig,
+    /// Collection whose elements have an instance of the configuration each (OpenTofu).
+    pub for_each: Option<Expr>,
     /// Arguments that the provider's schema describes.
     pub body: Arc<Body>,
     /// Constraint in the deprecated `version` argument.

@@ -89,6 +89,15 @@ impl TestDecoder<'_> {
             // to the error.
             block.body.attributes.retain(|a| &*a.name != "version");
         }
+        if let Some(for_each) = block.body.attribute("for_each") {
+            let at = for_each.expr.range().clone();
+            self.error(
+                "Provider instances are not allowed in test files",
+                "A provider block of a test file configures one provider. Remove the \"for_each\" argument.",
+                &at,
+            );
+            block.body.attributes.retain(|a| &*a.name != "for_each");
+        }
         self.decoder().provider(block)
     }
 

@@ -68,7 +68,7 @@ impl<'a> Openings<'a> {
 
     /// Opens a provider configuration and the ephemeral resources that it uses.
     pub(super) async fn open(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
-        self.open_ephemerals(&Block::Provider(address.clone())).await?;
+        self.open_ephemerals(&Block::Provider(address.block())).await?;
         self.open_provider(address).await
     }
 
@@ -80,8 +80,10 @@ impl<'a> Openings<'a> {
         for resource in &*self.ephemerals_before(block) {
             // The list is in dependency order: ephemeral resources that the provider of this one uses come before it.
             let open = || async {
-                self.open_provider(&self.context.inputs.config.provider_for(resource))
-                    .await?;
+                let block = self.context.inputs.config.provider_for(resource);
+                for instance in self.provider_instances(&block)? {
+                    self.open_provider(&instance).await?;
+                }
                 self.dependency_evaluation
                     .evaluate(self.context.evaluator, &Block::Resource(resource.clone()))?;
                 self.ephemerals.open(resource).await
@@ -102,10 +104,16 @@ impl<'a> Openings<'a> {
         found
     }
 
+    fn provider_instances(&self, block: &AbsProviderConfig) -> Result<Vec<AbsProviderConfig>, Reported> {
+        let node = Block::Provider(block.clone());
+        self.dependency_evaluation.evaluate(self.context.evaluator, &node)?;
+        self.context.evaluator.provider_instances(block)
+    }
+
     async fn open_provider(&self, address: &AbsProviderConfig) -> Result<(), Reported> {
         let open = || async {
             self.dependency_evaluation
-                .evaluate(self.context.evaluator, &Block::Provider(address.clone()))?;
+                .evaluate(self.context.evaluator, &Block::Provider(address.block()))?;
             provider_opening::open(self.context.evaluator, self.context.providers, address).await
         };
         self.providers.open(address, open).await

@@ -89,6 +89,13 @@ impl Edges<'_> {
                 let leads_to = self.leads_to(config, reference, false);
                 firsts.extend(leads_to.into_iter().map(|first| (first, reference.range.clone())));
             }
+            let local = action.local_provider();
+            if let Some((place, key)) = self.root().provider_key(config, &local, action.provider_ref.as_ref()) {
+                for reference in references_in_expr(key).0 {
+                    let leads_to = self.resolve(place, &reference, false);
+                    firsts.extend(leads_to.into_iter().map(|first| (first, key.range().clone())));
+                }
+            }
             let provider = self.blocks.node(Block::Provider(provider));
             firsts.push((provider, action.range.clone()));
             self.connect_to_action(node, &config.path, &action.address, firsts);

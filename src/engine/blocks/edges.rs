@@ -13,6 +13,7 @@ use syntax::ast::{Body, Expr, TraversalStep};
 use syntax::{Diagnostic, Diagnostics};
 
 use super::list_steps::list_steps;
+use super::static_context::dynamic_reference;
 use super::{Block, Blocks};
 use provider::Schemas;
 
@@ -167,6 +168,11 @@ impl<'a> Edges<'a> {
             let node = self.block_in(call, Block::Provider(address));
             let nothing = BlockSchema::default();
             let found = self.diagnostics.0.len();
+            if let Some(for_each) = &provider.for_each {
+                self.exprs(config, node, [for_each]);
+                let dynamic = dynamic_reference(self.root, config, for_each);
+                self.diagnostics.extend(dynamic);
+            }
             self.body(config, node, &provider.body, schema.map_or(&nothing, |schema| schema));
             let own = self.diagnostics.0.split_off(found);
             self.of_providers.push((node, own));
@@ -226,6 +232,10 @@ impl<'a> Edges<'a> {
         }
         let provider = self.blocks.node(Block::Provider(provider));
         self.blocks.connect(provider, node);
+        let reference = resource.provider_ref.as_ref();
+        if let Some((place, key)) = self.root.provider_key(config, &resource.local_provider(), reference) {
+            self.exprs(place, node, [key]);
+        }
         for reference in &resource.depends_on {
             self.depends_on(config, node, reference);
         }

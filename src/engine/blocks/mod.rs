@@ -9,6 +9,7 @@ mod edges;
 mod list_steps;
 mod queries;
 mod resolve;
+mod static_context;
 mod undeclared;
 mod whole;
 

@@ -20,6 +20,8 @@ pub(super) enum Repeated {
     Call(ModuleInstance, Arc<str>),
     Resource(ModuleInstance, Resource),
     Action(ModuleInstance, addrs::Action),
+    /// The block of a provider configuration.
+    Provider(addrs::AbsProviderConfig),
 }
 
 impl Expansion {

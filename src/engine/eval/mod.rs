@@ -17,6 +17,7 @@ pub mod instance_conditions;
 mod memo;
 pub mod objects;
 mod prevent_destroy;
+pub mod provider_instances;
 mod reported;
 pub mod scope;
 

@@ -25,6 +25,7 @@ fn provider(name: &str) -> AbsProviderConfig {
         module: Module::root(),
         provider: addrs::Provider::default_for(name),
         alias: None,
+        key: None,
     }
 }
 

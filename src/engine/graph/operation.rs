@@ -386,7 +386,7 @@ impl Builder {
             Some(key) => format!("{} (destroy deposed {key})", change.address),
             None => format!("{} (destroy)", change.address),
         };
-        let node = self.destroy(name, &change.address.config(), &change.provider);
+        let node = self.destroy(name, &change.address.config(), &change.provider.block());
         let stored = plan.prior_state.instance(&change.address);
         let object = stored.and_then(|instance| match &change.deposed {
             Some(key) => instance.deposed.get(&DeposedKey(key.clone())),

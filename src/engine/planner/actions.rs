@@ -206,7 +206,7 @@ impl Planner<'_> {
     ) -> Result<(ActionInvocation, Diagnostics), EvaluationError> {
         let module = &change.address.module;
         let range = &reference.reference.range;
-        let action = self.configured(&reference.reference.action.in_module(&module.module()))?;
+        let mut action = self.configured(&reference.reference.action.in_module(&module.module()))?;
         // The key is known: instances are expanded.
         let key = key_of(reference.reference, change.repetition)?.unwrap_or_default();
         let address = reference.reference.action.instance(key).absolute(module);
@@ -220,6 +220,7 @@ impl Planner<'_> {
             .evaluator
             .action_expansion(module, &action.address.action)?;
         let repetition = action.instance(&expansion, &address, range)?;
+        action.select_provider(self.context.evaluator, &address, &repetition)?;
         let destroy = reference.event.is_destroy();
         let caller = if destroy { change.before } else { change.after };
         let about = format!("{}, called from {}", action.address, change.address);
@@ -379,6 +380,9 @@ impl Planner<'_> {
         };
         for key in keys {
             let repetition = expansion.repetition(&key);
+            let (mut action, address) = (action.clone(), action.address.action.instance(key).absolute(module));
+            let selected = action.select_provider(evaluator, &address, &repetition);
+            selected.map_err(|e| self.context.fail(e.unreported()))?;
             let about = match caller {
                 Some(caller) => format!("{}, called from {caller}", action.address),
                 None => action.address.to_string(),
@@ -405,13 +409,13 @@ impl Planner<'_> {
                     .at(&action.block.range),
                 ));
             }
-            let planned = self.plan_action(action, &config, &about).await;
+            let planned = self.plan_action(&action, &config, &about).await;
             evaluator.report(planned.map_err(|d| self.context.fail(d))?);
             let trigger = InvocationTrigger::Invoke {
                 caller: caller.cloned(),
             };
             self.results().invocations.push(ActionInvocation {
-                address: action.address.action.instance(key).absolute(module),
+                address,
                 provider: action.provider.clone(),
                 config: action.to_plan(&config),
                 trigger: Arc::new(trigger),

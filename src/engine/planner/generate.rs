@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use addrs::{AbsResourceInstance, LocalProviderConfig};
+use addrs::{AbsResourceInstance, InstanceKey, LocalProviderConfig};
 use config::{Config, Import, Resource};
 use cty::Value;
 use schema::marking::{mark_sensitive, without_write_only};
@@ -74,12 +74,14 @@ pub(super) fn block(
     address: &AbsResourceInstance,
     schema: &Schema,
     like: &Resource,
+    provider_key: Option<&Arc<str>>,
     config: &Generated,
 ) -> (String, Resource, Diagnostics) {
     let named = like.provider_ref.as_ref().map(|provider| &provider.config);
     // The implied provider needs no argument.
     let named = named.filter(|p| &*p.name != like.address.implied_provider() || p.alias.is_some());
-    let text = resource_text(&address.resource.resource, named, schema, config);
+    let named = named.map(|local| local_name(local, provider_key));
+    let text = resource_text(&address.resource.resource, named.as_deref(), schema, config);
     let (file, problems) = syntax::parser::parse_file("generated configuration", text.as_bytes());
     let body = file.blocks.first().map(|b| {
         let mut body = b.body.clone();
@@ -130,13 +132,13 @@ impl Planner<'_> {
 /// Renders a resource block, without a line break at its end.
 pub(super) fn resource_text(
     resource: &addrs::Resource,
-    provider: Option<&LocalProviderConfig>,
+    provider: Option<&str>,
     schema: &Schema,
     config: &Generated,
 ) -> String {
     let mut inner = String::new();
     if let Some(provider) = provider {
-        let _ = writeln!(inner, "provider = {}", local_name(provider));
+        let _ = writeln!(inner, "provider = {provider}");
     }
     let (value, guessed) = match config {
         Generated::ByProvider(value) => (value, false),
@@ -160,24 +162,22 @@ pub(super) fn resource_text(
 }
 
 /// Renders an import block by identity, without a line break at its end.
-pub(super) fn import_text(resource: &addrs::Resource, provider: &LocalProviderConfig, identity: &Value) -> String {
+pub(super) fn import_text(resource: &addrs::Resource, provider: &str, identity: &Value) -> String {
     let mut inner = String::new();
     for (name, value) in identity.entries().into_iter().flatten() {
         let _ = write!(inner, "{name} = ");
         write::push_expression(&mut inner, value);
         inner.push('\n');
     }
-    let text = format!(
-        "import {{\nto = {resource}\nprovider = {}\nidentity = {{\n{inner}}}\n}}\n",
-        local_name(provider)
-    );
+    let text = format!("import {{\nto = {resource}\nprovider = {provider}\nidentity = {{\n{inner}}}\n}}\n");
     write::formatted(text).trim_end().to_owned()
 }
 
-fn local_name(provider: &LocalProviderConfig) -> String {
-    match &provider.alias {
-        Some(alias) => format!("{}.{alias}", provider.name),
-        None => provider.name.to_string(),
+/// Renders a reference to a provider configuration, with the key of an instance if there is one.
+pub(super) fn local_name(provider: &LocalProviderConfig, key: Option<&Arc<str>>) -> String {
+    match key {
+        Some(key) => format!("{provider}{}", InstanceKey::String(key.clone())),
+        None => provider.to_string(),
     }
 }
 

@@ -171,9 +171,10 @@ impl Planner<'_> {
             name: p.provider_address.provider.ty.clone(),
             alias: p.provider_address.alias.clone(),
         };
+        let provider = generate::local_name(&local, p.provider_address.key.as_ref());
         Ok(GeneratedImport {
-            resource: generate::resource_text(&resource, Some(&local), managed, &config),
-            import: generate::import_text(&resource, &local, &listed.identity),
+            resource: generate::resource_text(&resource, Some(&provider), managed, &config),
+            import: generate::import_text(&resource, &provider, &listed.identity),
         })
     }
 

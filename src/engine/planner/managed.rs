@@ -273,12 +273,12 @@ impl Planner<'_> {
         let skip_destroy = p.keeps_objects();
         let destroy_provisioners = p.block.map(config::Resource::destroy_provisioners).unwrap_or_default();
         let at = address.containing_resource();
-        let managed_by = prior.resources.get(&at).map(|r| &r.provider);
+        let managed_by = prior.resources.get(&at).map(|r| r.provider_of(&address.resource.key));
         if object.dependencies == dependencies
             && object.create_before_destroy == create_before_destroy
             && object.skip_destroy == skip_destroy
             && object.destroy_provisioners == destroy_provisioners
-            && managed_by == Some(&p.provider_address)
+            && managed_by.as_ref() == Some(&p.provider_address)
         {
             // The object stays shared with the state, so that nothing is written.
             return;
@@ -314,7 +314,8 @@ impl Planner<'_> {
         let like = p.block.ok_or(Reported)?;
         let ty = &address.resource.resource.ty;
         let config = self.generated_config(p, ty, p.schema, &stored.value, address).await?;
-        let (text, block, problems) = super::generate::block(address, p.schema, like, &config);
+        let (text, block, problems) =
+            super::generate::block(address, p.schema, like, p.provider_address.key.as_ref(), &config);
         self.results().generated.insert(address.clone(), text);
         self.context.report(problems)?;
         Ok(block)
@@ -468,7 +469,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the provider configuration that the state records for a resource.
+    /// Returns the provider configuration that the state records for an object.
     pub(super) fn recorded_provider(
         &self,
         p: &PlannedResource<'_>,
@@ -476,7 +477,7 @@ impl Planner<'_> {
     ) -> AbsProviderConfig {
         let resources = &self.context.inputs.state.resources;
         let recorded = resources.get(&address.containing_resource());
-        recorded.map_or(&p.provider_address, |r| &r.provider).clone()
+        recorded.map_or_else(|| p.provider_address.clone(), |r| r.provider_of(&address.resource.key))
     }
 
     /// Encodes a refreshed object; `None` if it has not changed. An unchanged object stays shared with the state, so

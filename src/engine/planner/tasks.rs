@@ -4,13 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use addrs::{AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, InstanceKey, Mode as ResourceMode};
 use config::Resource;
 use futures::StreamExt;
+use syntax::Diagnostic;
 use tokio::sync::SemaphorePermit;
 
 use crate::blocks::Block;
 use crate::eval::Reported;
+use crate::eval::provider_instances::{NOT_PRESENT, ProviderUse};
 use crate::events::Event;
 use crate::lanes::LanePlace;
 use crate::object_config;
@@ -61,12 +63,13 @@ impl Planner<'_> {
             return Ok(());
         }
         self.progress.known.fetch_add(tasks.len(), Ordering::Relaxed);
-        let provider = self
-            .context
-            .providers
-            .get(&provider_address)
-            .await
-            .map_err(|d| self.context.fail(d))?;
+        let expanded = self.context.evaluator.provider_expansion(&provider_address)?.is_some();
+        let provider = match expanded {
+            // Each task gets the provider of its instance.
+            true => self.context.providers.unconfigured(&provider_address.provider).await,
+            false => self.context.providers.get(&provider_address).await,
+        };
+        let provider = provider.map_err(|d| self.context.fail(d))?;
         let schema = object_config::resource_schema(
             self.context.providers.schemas(),
             &provider_address.provider,
@@ -85,6 +88,7 @@ impl Planner<'_> {
             block,
             provider,
             provider_address,
+            expanded,
             schema,
             dependencies,
             imports,
@@ -139,14 +143,18 @@ impl Planner<'_> {
     async fn run_task(&self, planning: &PlannedResource<'_>, task: Task) -> Result<(), Reported> {
         let own;
         let mut planning = planning;
-        let provider = self.context.inputs.providers.for_object(
-            &planning.provider_address,
-            task.address(),
-            planning.provider.clone(),
-        );
-        if !Arc::ptr_eq(&provider, &planning.provider) {
+        let provider_address = self.provider_of(planning, &task)?;
+        let usual = match provider_address.key {
+            Some(_) => self.context.providers.get(&provider_address).await,
+            None => Ok(planning.provider.clone()),
+        };
+        let usual = usual.map_err(|d| self.context.fail(d))?;
+        let source = self.context.inputs.providers;
+        let provider = source.for_object(&provider_address, task.address(), usual);
+        if !Arc::ptr_eq(&provider, &planning.provider) || provider_address.key.is_some() {
             own = PlannedResource {
                 provider,
+                provider_address,
                 ..planning.clone()
             };
             planning = &own;
@@ -169,6 +177,36 @@ impl Planner<'_> {
             }
             (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
         }
+    }
+
+    /// Returns the provider configuration of a task: the one that its block selects, or that the state records.
+    fn provider_of(&self, planning: &PlannedResource<'_>, task: &Task) -> Result<AbsProviderConfig, Reported> {
+        let evaluator = self.context.evaluator;
+        let address = task.address();
+        if let Task::Desired(_, repetition) = task {
+            return match planning.block {
+                Some(block) if planning.expanded => evaluator.provider_used(&ProviderUse {
+                    module: &address.module,
+                    local: &block.local_provider(),
+                    reference: block.provider_ref.as_ref(),
+                    repetition,
+                    about: address,
+                }),
+                _ => Ok(planning.provider_address.clone()),
+            };
+        }
+        let stored = self.context.inputs.state.instance(address);
+        let key = stored.and_then(|instance| instance.provider_key.clone());
+        let is_current = key.is_none() && !planning.expanded;
+        // Data sources leave the state without a request.
+        if is_current || planning.address.resource.mode != ResourceMode::Managed {
+            return Ok(planning.provider_address.clone());
+        }
+        let used = planning.provider_address.instance(key);
+        if evaluator.has_provider_instance(&used)? {
+            return Ok(used);
+        }
+        Err(self.context.fail(no_instance(&used, task)))
     }
 
     /// Returns the planning tasks of a resource: one for each configured instance, and one for each other object of
@@ -280,6 +318,33 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// Returns the error about an object whose provider instance is gone.
+fn no_instance(used: &AbsProviderConfig, task: &Task) -> Diagnostic {
+    let address = task.address();
+    let object = match task {
+        Task::Deposed(_, key) => format!("The deposed object {key} of {address}"),
+        Task::Desired(..) | Task::Orphan(..) => address.to_string(),
+    };
+    let advice = match used.key {
+        Some(_) => {
+            "Put the key back into the for_each of the provider configuration, apply, and remove the key afterwards. If the \
+             resource and its provider have the same for_each, a second collection must say which objects exist."
+        }
+        None => {
+            "The configuration has got for_each since. Remove for_each, apply, and add it again afterwards; or configure the \
+             object, with the key of the instance that manages it from now on."
+        }
+    };
+    Diagnostic::error(
+        NOT_PRESENT,
+        format!(
+            "{object} can be destroyed only through the provider instance {used}, which the configuration does not have any \
+             more. {advice}"
+        ),
+    )
+    .about(address)
 }
 
 fn orphan_reason(expansion: Option<&crate::eval::Expansion>, key: &InstanceKey) -> Reason {

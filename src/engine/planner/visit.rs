@@ -161,6 +161,8 @@ pub(super) struct PlannedResource<'p> {
     pub(super) block: Option<&'p Resource>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) provider_address: AbsProviderConfig,
+    /// Set if the provider configuration has `for_each`: each instance of the resource selects one of its instances.
+    pub(super) expanded: bool,
     pub(super) schema: &'p Schema,
     /// Dependencies of the resource's objects, in the order of the state.
     pub(super) dependencies: Arc<[ConfigResource]>,
@@ -180,6 +182,7 @@ impl PlannedResource<'_> {
             block: Some(block),
             provider: self.provider.clone(),
             provider_address: self.provider_address.clone(),
+            expanded: self.expanded,
             schema: self.schema,
             dependencies: self.dependencies.clone(),
             imports: import::Imports::new(),
@@ -270,7 +273,13 @@ impl Planner<'_> {
             self.dependency_evaluation
                 .evaluate(self.context.evaluator, &Block::Provider(address.clone()))?;
         }
-        provider_opening::open(self.context.evaluator, self.context.providers, address).await
+        let instances = self.context.evaluator.provider_instances(address)?;
+        let open = |instance| async move {
+            provider_opening::open(self.context.evaluator, self.context.providers, instance).await
+        };
+        // All are awaited, so that the problems of each are reported.
+        let opened = futures::future::join_all(instances.iter().map(open)).await;
+        opened.into_iter().collect()
     }
 
     /// Returns the previous address of an object that has been moved.
@@ -297,7 +306,7 @@ impl Planner<'_> {
             action: change.action,
             destroy_last,
             deposed: change.deposed.is_some(),
-            provider: change.provider.clone(),
+            provider: change.provider.block(),
             state_dependencies,
         };
         let mut results = self.results();

@@ -5,6 +5,7 @@ mod ephemeral;
 mod imports;
 mod lists;
 mod overlap;
+mod provider_keys;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -279,7 +280,8 @@ impl Validator<'_> {
             }
             Block::Call(module, name) => {
                 let (instance, _) = self.place(module)?;
-                self.evaluator.call_expansion(&instance, name).map(|_| ())
+                let expansion = self.evaluator.call_expansion(&instance, name)?;
+                self.passed_keys(&instance, name, &expansion)
             }
             Block::Check(module, name) => {
                 let (instance, node) = self.place(module)?;
@@ -363,6 +365,9 @@ impl Validator<'_> {
             .evaluator
             .scope_with(&instance, repetition.clone(), None)
             .ok_or(Reported)?;
+        if let Some(reference) = &block.provider_ref {
+            self.provider_key(reference, &scope, address)?;
+        }
         let own = own_of(address.resource.mode);
         let (value, diagnostics) = decode_body_of(&block.body, &schema.block, own, Context::new(&scope));
         let failed = diagnostics.has_errors();

@@ -450,6 +450,7 @@ mod tests {
                     let object = crate::Object::new(0, crate::Attributes::Json(crate::RawJson::parse("{}").unwrap()));
                     (DeposedKey(key.as_str().into()), std::sync::Arc::new(object))
                 }).collect(),
+                provider_key: None,
             };
             let answers = match &deposed {
                 Some(key) => Answers::Deposed(DeposedKey(key.as_str().into())),

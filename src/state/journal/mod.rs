@@ -197,7 +197,7 @@ pub fn changes(before: &State, after: &State) -> Vec<Outcome> {
         let address = resource.instance(key.clone());
         let known = before.resources.get(resource);
         let same = known.is_some_and(|known| {
-            known.provider == now.provider
+            known.provider_of(key) == now.provider_of(key)
                 && known
                     .instances
                     .get(key)
@@ -206,7 +206,7 @@ pub fn changes(before: &State, after: &State) -> Vec<Outcome> {
         if !same {
             outcomes.push(Outcome {
                 address,
-                provider: now.provider.clone(),
+                provider: now.provider_of(key),
                 objects: Some(instance.clone()),
                 answers: Answers::Nothing,
             });
@@ -217,7 +217,7 @@ pub fn changes(before: &State, after: &State) -> Vec<Outcome> {
         if after.instance(&address).is_none() {
             outcomes.push(Outcome {
                 address,
-                provider: old.provider.clone(),
+                provider: old.provider_of(key),
                 objects: None,
                 answers: Answers::Nothing,
             });

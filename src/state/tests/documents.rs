@@ -390,6 +390,7 @@ fn any_state() -> impl Strategy<Value = State> {
                     module: Module::root().child("m"),
                     provider: Provider::default_for("x"),
                     alias: data.then(|| "a".into()),
+                    key: deposed.clone().filter(|_| data).map(Into::into),
                 };
                 match deposed {
                     None => state.set_current(&address, &provider, Some(object)),
@@ -399,6 +400,76 @@ fn any_state() -> impl Strategy<Value = State> {
             state.check_results = Some(checks.into()).filter(|c: &Arc<[_]>| !c.is_empty());
             state
         })
+}
+
+/// Resources as OpenTofu 1.12.6 writes them for a provider with `for_each`.
+const KEYED: &str = r#"
+    {
+      "mode": "managed",
+      "type": "time_static",
+      "name": "a",
+      "instances": [
+        {
+          "index_key": "eu",
+          "provider": "provider[\"registry.opentofu.org/hashicorp/time\"].by[\"eu\"]",
+          "schema_version": 0,
+          "attributes": {},
+          "sensitive_attributes": []
+        },
+        {
+          "index_key": "us",
+          "provider": "provider[\"registry.opentofu.org/hashicorp/time\"].by",
+          "schema_version": 0,
+          "attributes": {},
+          "sensitive_attributes": []
+        }
+      ]
+    }"#;
+
+#[test]
+fn keys_of_provider_configurations_are_kept_with_the_objects() {
+    let text = format!(
+        r#"{{"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "l", "resources": [{KEYED}]}}"#
+    );
+    let state = decode(text.as_bytes()).unwrap().unwrap();
+    let (_, resource) = state.resources.iter().next().unwrap();
+    let of = |key: &str| resource.provider_of(&InstanceKey::String(key.into())).to_string();
+    assert_eq!(of("eu"), r#"provider["registry.opentofu.org/hashicorp/time"].by["eu"]"#);
+    assert_eq!(of("us"), r#"provider["registry.opentofu.org/hashicorp/time"].by"#);
+    let written = String::from_utf8(encode(&state).unwrap()).unwrap();
+    // The identity's version is the only addition: Terraform writes it.
+    let written = written.replace(",\n          \"identity_schema_version\": 0", "");
+    assert!(written.contains(KEYED), "{written}");
+}
+
+#[test]
+fn resources_without_one_provider_configuration_are_refused() {
+    let objects = |a: &str, b: &str| {
+        let object = |key: u8, provider: &str| {
+            let provider = provider.replace('"', "\\\"");
+            format!(r#"{{"index_key": {key}, "provider": "{provider}", "attributes": {{}}}}"#)
+        };
+        let text = format!(
+            r#"{{"version": 4, "resources": [{{"mode": "managed", "type": "t", "name": "n", "instances": [{}, {}]}}]}}"#,
+            object(0, a),
+            object(1, b)
+        );
+        decode(text.as_bytes()).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    let of = |name: &str| format!(r#"provider["registry.opentofu.org/hashicorp/{name}"].by["k"]"#);
+    assert_eq!(objects(&of("a"), &of("a")), "");
+    assert!(
+        objects(&of("a"), &of("b")).contains("is not one of"),
+        "{}",
+        objects(&of("a"), &of("b"))
+    );
+    let none = br#"{"version": 4, "resources": [{"mode": "managed", "type": "t", "name": "n", "instances": [{"attributes": {}}]}]}"#;
+    assert!(
+        decode(none)
+            .unwrap_err()
+            .to_string()
+            .contains("it has no provider configuration")
+    );
 }
 
 proptest! {

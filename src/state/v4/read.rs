@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use addrs::{AbsResource, ConfigResource, InstanceKey, Mode, ModuleInstance, Resource};
+use addrs::{AbsProviderConfig, AbsResource, ConfigResource, InstanceKey, Mode, ModuleInstance, Resource};
 use base64::Engine as _;
 use cty::{Path, Step, Type, Value};
 use serde::Deserialize;
@@ -69,6 +69,8 @@ struct InstanceV4<'a> {
     status: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     deposed: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    provider: Option<Cow<'a, str>>,
     #[serde(default)]
     schema_version: Option<u64>,
     #[serde(borrow, default, deserialize_with = "even_null")]
@@ -227,8 +229,8 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
             name: (&*resource.name).into(),
         },
     };
-    let provider =
-        addrs::parse::provider_config(&resource.provider).map_err(|e| content(address.to_string(), e.into()))?;
+    let provider = of_resource(&resource).map_err(|error| content(address.to_string(), error))?;
+    let block = provider.clone();
     let instances = match state.resources.entry(address.clone()) {
         Entry::Vacant(entry) => {
             &mut entry
@@ -247,9 +249,33 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
     for instance in resource.instances.unwrap_or_default() {
         let key = instance_key(instance.index_key).map_err(|error| content(address.to_string(), error))?;
         let place = |error| content(address.instance(key.clone()).to_string(), error);
+        if let Some(text) = &instance.provider {
+            let of_instance = addrs::parse::provider_config(text).map_err(|e| place(e.into()))?;
+            if of_instance.block() != block {
+                return Err(place(ContentError::ProviderConflict {
+                    address: of_instance.to_string(),
+                    other: block.to_string(),
+                }));
+            }
+            instances.entry(key.clone()).or_default().provider_key = of_instance.key;
+        }
         add_object(instance, instances.entry(key.clone()).or_default(), shared).map_err(place)?;
     }
     Ok(())
+}
+
+/// Returns the block of the provider configuration of a resource. OpenTofu writes it to the objects alone, with a key,
+/// if the block has `for_each`.
+fn of_resource(resource: &ResourceV4<'_>) -> Result<AbsProviderConfig, ContentError> {
+    let objects = resource.instances.iter().flatten();
+    let text = match &*resource.provider {
+        "" => objects.filter_map(|object| object.provider.as_deref()).next(),
+        text => Some(text),
+    };
+    let Some(text) = text else {
+        return Err(ContentError::NoProvider);
+    };
+    Ok(addrs::parse::provider_config(text)?.block())
 }
 
 /// Adds an object to its instance.

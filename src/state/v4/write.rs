@@ -1,6 +1,6 @@
 //! Writer: state → text.
 
-use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode};
+use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, InstanceKey, Mode};
 use base64::Engine as _;
 use cty::msgpack::CodecError;
 use cty::{Kind, Path, Step, Type};
@@ -115,11 +115,16 @@ fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> R
         field("mode", address.resource.mode.as_str(), out);
         field("type", &address.resource.ty, out);
         field("name", &address.resource.name, out);
-        field("provider", &resource.provider.to_string(), out);
+        // As OpenTofu writes it: of the resource, or of each object if one has a key.
+        let keyed = resource.instances.values().any(|i| i.provider_key.is_some());
+        if !keyed {
+            field("provider", &resource.provider.to_string(), out);
+        }
         line(3, out);
         out.extend_from_slice(b"\"instances\": [");
         let mut any = false;
         for (key, instance) in &resource.instances {
+            let provider = keyed.then(|| resource.provider_of(key));
             let current = instance.current.iter().map(|object| (None, object));
             let deposed = instance.deposed.iter().map(|(key, object)| (Some(key), object));
             for (deposed, object) in current.chain(deposed) {
@@ -128,7 +133,12 @@ fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> R
                 }
                 line(4, out);
                 scratch.clear();
-                write_object(address, key, deposed, object, scratch)?;
+                let place = Place {
+                    key,
+                    deposed,
+                    provider: provider.as_ref(),
+                };
+                write_object(address, &place, object, scratch)?;
                 indent(scratch, 4, out);
             }
         }
@@ -160,8 +170,13 @@ pub(crate) fn write_objects(
         if i > 0 {
             out.push(b',');
         }
-        // The key is part of the instance's address, which the caller writes.
-        write_object(&resource, &InstanceKey::None, deposed, object, out)?;
+        // The key is part of the instance's address, which the caller writes, with the provider.
+        let place = Place {
+            key: &InstanceKey::None,
+            deposed,
+            provider: None,
+        };
+        write_object(&resource, &place, object, out)?;
     }
     out.push(b']');
     Ok(())
@@ -176,16 +191,23 @@ fn field(name: &str, value: &str, out: &mut Vec<u8>) {
     out.push(b',');
 }
 
+/// Place of an object in its resource.
+struct Place<'a> {
+    key: &'a InstanceKey,
+    deposed: Option<&'a DeposedKey>,
+    /// Provider configuration, where it is not written at the resource.
+    provider: Option<&'a AbsProviderConfig>,
+}
+
 /// Writes an object in compact form.
 fn write_object(
     address: &AbsResource,
-    key: &InstanceKey,
-    deposed: Option<&DeposedKey>,
+    place: &Place<'_>,
     object: &Object,
     out: &mut Vec<u8>,
 ) -> Result<(), StateError> {
     out.push(b'{');
-    match key {
+    match place.key {
         InstanceKey::None => {}
         InstanceKey::Int(index) => out.extend_from_slice(format!("\"index_key\":{index},").as_bytes()),
         InstanceKey::String(key) => {
@@ -197,9 +219,14 @@ fn write_object(
     if object.status == ObjectStatus::Tainted {
         out.extend_from_slice(b"\"status\":\"tainted\",");
     }
-    if let Some(deposed) = deposed {
+    if let Some(deposed) = place.deposed {
         out.extend_from_slice(b"\"deposed\":");
         json_string(&deposed.0, out);
+        out.push(b',');
+    }
+    if let Some(provider) = place.provider {
+        out.extend_from_slice(b"\"provider\":");
+        json_string(&provider.to_string(), out);
         out.push(b',');
     }
     out.extend_from_slice(format!("\"schema_version\":{},", object.schema_version).as_bytes());
@@ -223,7 +250,7 @@ fn write_object(
     for path in &object.sensitive_paths {
         separate(out);
         write_path(path, out).map_err(|error| StateError::Value {
-            what: format!("A sensitive path of {}", address.instance(key.clone())),
+            what: format!("A sensitive path of {}", address.instance(place.key.clone())),
             message: error.to_string(),
         })?;
     }

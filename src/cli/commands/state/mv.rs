@@ -341,7 +341,7 @@ fn move_instance(
         .from
         .instance(from)
         .and_then(|_| states.from.resources.get(&containing))
-        .map(|r| r.provider.clone())
+        .map(|r| r.provider_of(&from.resource.key))
     else {
         return Err(Refusal::source(format!(
             "The current state does not contain {from}.{}",

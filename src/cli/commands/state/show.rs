@@ -12,7 +12,7 @@ use crate::commands::Command;
 use crate::commands::show::state_schemas;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
-use crate::state_session;
+use crate::{state_addresses, state_session, workdir};
 
 pub const COMMAND: Command = Command {
     path: "state show",
@@ -64,7 +64,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         Some(state) => state,
         None => state_session::read(session, arguments.state.as_deref())?.ok_or_else(|| no_state(session))?,
     };
-    let shown = only(&state, name).and_then(|only| Ok((state_schemas(session, &only)?, only)));
+    let shown = only(session, &state, name).and_then(|only| Ok((state_schemas(session, &only)?, only)));
     let (schemas, only) = shown?;
     let style = session.invocation.shown.style(&session.ui);
     let text = views::diff::state_text(&only, &schemas, style);
@@ -86,7 +86,7 @@ fn earlier(session: &Session, arguments: &Arguments) -> Result<Option<State>, Fa
 }
 
 /// Returns a state with a single instance, so that only its provider is needed for showing it.
-fn only(state: &State, name: &str) -> Result<State, Diagnostics> {
+fn only(session: &Session, state: &State, name: &str) -> Result<State, Diagnostics> {
     let address = addrs::parse::resource_instance(name)
         .map_err(|e| Diagnostic::error(format!("Error parsing instance address: {name}"), e.detail))?;
     let kept = state.resources.get(&address.containing_resource());
@@ -102,6 +102,7 @@ fn only(state: &State, name: &str) -> Result<State, Diagnostics> {
     };
     let mut only = State::new();
     only.set_current(&address, &kept.provider, Some(object.clone()));
+    state_addresses::translate(session, &workdir::read(session).0.config, &mut only);
     Ok(only)
 }
 
@@ -113,7 +114,7 @@ fn show_json(session: &Session, arguments: &Arguments, earlier: Option<State>, n
             None => state_session::read_leniently(session, arguments.state.as_deref())?
                 .ok_or_else(|| Diagnostic::error("No state file was found!", "The working directory has no state."))?,
         };
-        let only = only(&state, name)?;
+        let only = only(session, &state, name)?;
         let schemas = state_schemas(session, &only)?;
         Ok(json::state::single_object(&only, &schemas))
     };

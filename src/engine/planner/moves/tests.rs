@@ -1,6 +1,6 @@
 //! Cost of statements on large states. The scenarios test the results of moves.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ fn resource(keys: impl Iterator<Item = InstanceKey>) -> ResourceState {
     let object = Arc::new(Object::new(0, Attributes::Flat(Arc::default())));
     let instance = InstanceState {
         current: Some(object),
-        deposed: BTreeMap::new(),
+        ..InstanceState::default()
     };
     ResourceState {
         provider: AbsProviderConfig::root(addrs::Provider::default_for("fake")),

@@ -25,6 +25,7 @@ mod options;
 mod order;
 mod outputs;
 mod partial_refresh;
+mod provider_instances;
 mod providers;
 mod provisioners;
 mod queries;

@@ -1,0 +1,270 @@
+//! Instances of provider configurations with `for_each` (OpenTofu): which references need a key.
+
+use std::sync::Arc;
+
+use addrs::{AbsProviderConfig, LocalProviderConfig};
+use syntax::ast::{Expr, ObjectKey, Template, TemplatePart, TraversalStep};
+use syntax::{Diagnostic, Diagnostics};
+
+use crate::model::{Config, ModuleCall, ModuleNode, ProviderConfig, ProviderRef};
+
+/// The key of a provider instance that a module call passes, and where it is evaluated.
+#[derive(Clone, Debug)]
+pub struct PassedKey {
+    /// The calling module.
+    pub caller: addrs::Module,
+    /// Name of the call, whose `count.index` and `each` the key may use.
+    pub call: Arc<str>,
+    pub expr: Arc<Expr>,
+}
+
+/// Which instance of a provider configuration a module sees.
+#[derive(Clone, Debug)]
+pub(crate) enum Instance {
+    /// The configuration has no `for_each`.
+    Only,
+    /// Any instance: a reference needs a key.
+    Any,
+    /// One instance, by the key that a caller passed.
+    Passed(PassedKey),
+}
+
+/// A provider configuration that a module can name.
+#[derive(Clone, Debug)]
+pub(crate) struct Visible {
+    pub address: AbsProviderConfig,
+    pub instance: Instance,
+}
+
+impl Visible {
+    /// A configuration without `for_each`.
+    pub fn single(address: AbsProviderConfig) -> Visible {
+        Visible {
+            address,
+            instance: Instance::Only,
+        }
+    }
+
+    /// The configuration of a block in its own module.
+    pub fn of_block(address: AbsProviderConfig, block: &ProviderConfig) -> Visible {
+        Visible {
+            address,
+            instance: match block.for_each {
+                Some(_) => Instance::Any,
+                None => Instance::Only,
+            },
+        }
+    }
+
+    /// Returns the configuration as a called module sees it that gets it by this reference.
+    pub fn passed(&self, reference: &ProviderRef, caller: &addrs::Module, call: &ModuleCall) -> Visible {
+        let Some(expr) = &reference.key else {
+            return self.clone();
+        };
+        Visible {
+            address: self.address.clone(),
+            instance: Instance::Passed(PassedKey {
+                caller: caller.clone(),
+                call: call.name.clone(),
+                expr: expr.clone(),
+            }),
+        }
+    }
+
+    /// Checks that a reference has a key if, and only if, the configuration has several instances.
+    pub fn check(&self, reference: &ProviderRef, kind: &str) -> Option<Diagnostic> {
+        let detail = match (&self.instance, &reference.key) {
+            (Instance::Any, None) => format!(
+                "The provider configuration {name} has for_each, so one of its instances must be selected by a key: \
+                 {name}[each.key], for example. All instances together cannot be used or passed.",
+                name = reference.config
+            ),
+            (Instance::Only, Some(_)) => format!(
+                "The provider configuration {} has no for_each, so there are no instances to select by a key. Remove the key.",
+                reference.config
+            ),
+            (Instance::Passed(_), Some(_)) => format!(
+                "The caller of this module passes one instance of a provider configuration as {}. There is nothing to select by a \
+                 key. Remove the key.",
+                reference.config
+            ),
+            _ => return None,
+        };
+        Some(Diagnostic::error(format!("Invalid {kind} provider configuration"), detail).at(&reference.range))
+    }
+}
+
+impl ModuleNode {
+    /// Returns the key that a caller passed for the provider configuration behind a local name of this module.
+    #[must_use]
+    pub fn passed_key(&self, local: &LocalProviderConfig) -> Option<&PassedKey> {
+        let visible = self.providers.get(&crate::providers::key(&self.module, local))?;
+        match &visible.instance {
+            Instance::Passed(key) => Some(key),
+            Instance::Only | Instance::Any => None,
+        }
+    }
+
+    /// Checks the keys in the references to provider configurations of this module's own blocks, and the repetition
+    /// arguments beside them.
+    pub(crate) fn check_instances(&self, diagnostics: &mut Diagnostics) {
+        let module = &self.module;
+        let resources = module.resources.values();
+        let resources = resources.filter_map(|r| Some((r.provider_ref.as_ref()?, r.for_each.as_ref(), "resource")));
+        let actions = module.actions.values();
+        let actions = actions.filter_map(|a| Some((a.provider_ref.as_ref()?, a.for_each.as_ref(), "action")));
+        let imports = module.imports.iter();
+        let imports = imports.filter_map(|i| Some((i.provider_ref.as_ref()?, None, "import")));
+        let calls = module.module_calls.values().flat_map(|call| {
+            let passed = call.providers.iter().flatten();
+            passed.map(|passed| (&passed.parent, call.for_each.as_ref(), "module"))
+        });
+        for (reference, for_each, kind) in resources.chain(actions).chain(imports).chain(calls) {
+            let Some(visible) = self.providers.get(&crate::providers::key(module, &reference.config)) else {
+                continue;
+            };
+            diagnostics.extend(visible.check(reference, kind));
+            let own = module.provider_configs.get(&reference.config);
+            let of_provider = own.and_then(|block| block.for_each.as_ref());
+            if let (Some(of_provider), Some(for_each)) = (of_provider, for_each)
+                && !lang::refs::traversals(for_each).is_empty()
+                && alike(of_provider, for_each)
+            {
+                diagnostics.push(same_collection(reference, kind, for_each));
+            }
+        }
+    }
+}
+
+impl Config {
+    /// Returns the key that selects an instance of the provider configuration behind a local name, and the module that the
+    /// key stands in: that of the reference, or that of a call which passes the configuration.
+    #[must_use]
+    pub fn provider_key<'c>(
+        &'c self,
+        node: &'c ModuleNode,
+        local: &LocalProviderConfig,
+        reference: Option<&'c ProviderRef>,
+    ) -> Option<(&'c ModuleNode, &'c Expr)> {
+        if let Some(key) = reference.and_then(|reference| reference.key.as_deref()) {
+            return Some((node, key));
+        }
+        let passed = node.passed_key(local)?;
+        Some((self.node(&passed.caller)?, &*passed.expr))
+    }
+
+    /// Returns the block of a provider configuration, if it has `for_each`, with its module.
+    #[must_use]
+    pub fn expanded_provider(&self, address: &AbsProviderConfig) -> Option<(&ModuleNode, &Expr)> {
+        address.alias.as_ref()?;
+        let node = self.node(&address.module)?;
+        let mut blocks = node.module.provider_configs.iter();
+        let of = |local: &LocalProviderConfig| {
+            local.alias == address.alias && node.module.provider_for_local_name(&local.name) == address.provider
+        };
+        let (_, block) = blocks.find(|(local, _)| of(local))?;
+        Some((node, block.for_each.as_ref()?))
+    }
+}
+
+fn same_collection(reference: &ProviderRef, kind: &str, for_each: &Expr) -> Diagnostic {
+    Diagnostic::warning(
+        format!("Provider configuration for_each matches {kind}"),
+        format!(
+            "The {kind} and its provider configuration {} have the same for_each. When an element is removed, the instance of the \
+             provider goes with the objects that only it can destroy, and the plan fails. Keep the element in the for_each of \
+             the provider until the objects are destroyed: a second collection says which of them exist.",
+            reference.config
+        ),
+    )
+    .at(for_each.range())
+}
+
+/// Returns true if two expressions are the same, apart from where they stand.
+fn alike(a: &Expr, b: &Expr) -> bool {
+    let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b));
+    let either = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
+        (Some(a), Some(b)) => alike(a, b),
+        (None, None) => true,
+        _ => false,
+    };
+    match (a.plain(), b.plain()) {
+        (Expr::Parens { inner, .. } | Expr::Wrap { inner, .. }, other)
+        | (other, Expr::Parens { inner, .. } | Expr::Wrap { inner, .. }) => alike(inner, other),
+        (Expr::Literal { value: a, .. }, Expr::Literal { value: b, .. }) => a == b,
+        (Expr::Template(a), Expr::Template(b)) => alike_text(a, b),
+        (Expr::Traversal(a), Expr::Traversal(b)) => a.root == b.root && alike_steps(&a.steps, &b.steps),
+        (
+            Expr::Relative {
+                source: a, steps: x, ..
+            },
+            Expr::Relative {
+                source: b, steps: y, ..
+            },
+        ) => alike(a, b) && alike_steps(x, y),
+        (
+            Expr::Index {
+                collection: a, key: x, ..
+            },
+            Expr::Index {
+                collection: b, key: y, ..
+            },
+        ) => alike(a, b) && alike(x, y),
+        (Expr::Call(a), Expr::Call(b)) => a.name == b.name && a.expand_last == b.expand_last && all(&a.args, &b.args),
+        (Expr::Tuple { items: a, .. }, Expr::Tuple { items: b, .. }) => all(a, b),
+        (Expr::Object { items: a, .. }, Expr::Object { items: b, .. }) => {
+            a.len() == b.len()
+                && a.iter()
+                    .zip(b)
+                    .all(|(a, b)| alike_keys(&a.key, &b.key) && alike(&a.value, &b.value))
+        }
+        (
+            Expr::Conditional {
+                condition: a,
+                yes: c,
+                no: e,
+                ..
+            },
+            Expr::Conditional {
+                condition: b,
+                yes: d,
+                no: f,
+                ..
+            },
+        ) => alike(a, b) && alike(c, d) && alike(e, f),
+        (Expr::For(a), Expr::For(b)) => {
+            (&a.key, &a.value, a.group) == (&b.key, &b.value, b.group)
+                && alike(&a.collection, &b.collection)
+                && alike(&a.result, &b.result)
+                && either(&a.result_key, &b.result_key)
+                && either(&a.condition, &b.condition)
+        }
+        _ => false,
+    }
+}
+
+fn alike_keys(a: &ObjectKey, b: &ObjectKey) -> bool {
+    match (a, b) {
+        (ObjectKey::Bare { name: a, .. }, ObjectKey::Bare { name: b, .. }) => a == b,
+        (ObjectKey::Expr(a), ObjectKey::Expr(b)) => alike(a, b),
+        _ => false,
+    }
+}
+
+fn alike_steps(a: &[TraversalStep], b: &[TraversalStep]) -> bool {
+    let same = |(a, b): (&TraversalStep, &TraversalStep)| match (a, b) {
+        (TraversalStep::Attribute { name: a, .. }, TraversalStep::Attribute { name: b, .. }) => a == b,
+        (TraversalStep::Index { key: a, .. }, TraversalStep::Index { key: b, .. }) => a == b,
+        _ => false,
+    };
+    a.len() == b.len() && a.iter().zip(b).all(same)
+}
+
+fn alike_text(a: &Template, b: &Template) -> bool {
+    let same = |(a, b): (&TemplatePart, &TemplatePart)| match (a, b) {
+        (TemplatePart::Literal { text: a, .. }, TemplatePart::Literal { text: b, .. }) => a == b,
+        (TemplatePart::Interpolation(a), TemplatePart::Interpolation(b)) => alike(a, b),
+        _ => false,
+    };
+    a.parts.len() == b.parts.len() && a.parts.iter().zip(&b.parts).all(same)
+}
