@@ -40,4 +40,3 @@ pub use loader::{
     LoadOptions, Loaded, RootModule, load, load_for_installation, load_for_tests, load_root, load_with_queries,
 };
 pub use model::*;
-pub use provider_instances::PassedKey;

@@ -17,9 +17,8 @@ pub(crate) const NOT_PRESENT: &str = "Provider configuration not present";
 
 use crate::model::{
     Config, Module, ModuleCall, ModuleNode, PassedProvider, ProviderConfig, ProviderSource, Requirement,
-    RequirementOrigin, VisibleProviders,
+    RequirementOrigin, Visible, VisibleProviders,
 };
-use crate::provider_instances::Visible;
 
 pub(crate) fn key(module: &Module, local: &LocalProviderConfig) -> (Provider, Option<Arc<str>>) {
     (module.provider_for_local_name(&local.name), local.alias.clone())

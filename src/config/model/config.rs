@@ -11,7 +11,7 @@ use crate::model::module::Module;
 use crate::model::module_call::ModuleCall;
 use crate::model::provider::ProviderConfig;
 use crate::model::resource::Resource;
-use crate::provider_instances::Visible;
+use crate::model::visible::Visible;
 use crate::version::Constraint;
 
 /// A whole configuration.

@@ -12,6 +12,7 @@ pub mod resource;
 pub mod settings;
 pub mod test_file;
 pub mod variable;
+pub mod visible;
 
 pub use action::{Action, ActionEvent, ActionFailure, ActionKey, ActionRef, ActionTrigger};
 pub use check::{Check, CheckRule};
@@ -31,3 +32,5 @@ pub use test_file::{
     Mock, MockProvider, Override, OverrideKind, RunModule, RunOptions, TestFile, TestProvider, TestRun,
 };
 pub use variable::{DeprecationNotice, Local, Output, Variable};
+pub use visible::PassedKey;
+pub(crate) use visible::{Instance, Visible};
