@@ -269,13 +269,11 @@ impl Client {
             };
             let (state, pid): (i32, i32) = (row.get(0), row.get(1));
             // The number of the process may belong to another session by now, so the session must hold this very lock.
-            let end = format!(
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = $1 AND \
-                 objsubid = 2 AND objid::bigint = $2 AND classid = '{{S}}.states'::regclass::oid AND database = (SELECT oid FROM \
-                 pg_database WHERE datname = current_database())"
-            );
+            let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = $1 AND \
+                       objsubid = 2 AND objid::bigint = $2 AND classid = '{S}.states'::regclass::oid AND database = (SELECT oid FROM \
+                       pg_database WHERE datname = current_database())";
             let number = i64::from(state);
-            connection.query(&self.schema.sql(&end), &[&pid, &number]).await?;
+            connection.query(&self.schema.sql(end), &[&pid, &number]).await?;
             let text = "DELETE FROM {S}.locks WHERE state_id = $1 AND lock_id = $2";
             connection.execute(&self.schema.sql(text), &[&state, &id]).await?;
             Ok(true)

@@ -120,7 +120,7 @@ fn rows<'s>(schema: &Nested<'s>, path: &[&str]) -> Vec<Row<'s>> {
                 .map(|(name, a)| (name, attribute(name, a, path)));
             let blocks = block.blocks.iter().map(|(name, b)| (name, nested_block(name, b, path)));
             let mut rows: Vec<_> = attributes.chain(blocks).collect();
-            rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+            rows.sort_by_key(|(name, _)| *name);
             rows.into_iter().map(|(_, row)| row).collect()
         }
         Nested::Attributes(all) => all.iter().map(|(name, a)| attribute(name, a, path)).collect(),

@@ -28,6 +28,7 @@ pub(crate) mod plan;
 mod provider;
 mod providers;
 mod query;
+mod questions;
 mod refresh;
 mod review;
 mod self_check;
@@ -51,11 +52,11 @@ use syntax::{Diagnostic, SourceMap};
 use views::diagnostics;
 use views::json;
 use views::plan::{Form, Format, Shown, Verbosity};
-use views::prompt::{Answer, Echo};
 use views::stream::Stream;
 use views::ui::Ui;
 
 use self::command_line::Parsed;
+use self::questions::{approval, confirmed, unanswered};
 use crate::args::groups::VariableFlags;
 use crate::args::{self, Refused, UsageError, flags};
 use crate::env::Env;
@@ -63,7 +64,6 @@ use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::session::{Session, Surroundings};
 use crate::{Invocation, json_into, logging, panics, process};
 use files::Environment;
-use views::wrap::indented;
 
 /// Placeholder for the name of the program in the details of a command.
 const PROGRAM: &str = "{program}";
@@ -540,43 +540,6 @@ fn no_positional(positional: &[String], what: &str) -> Result<(), UsageError> {
         "Too many command line arguments",
         format!("To specify a working directory for the {what}, use the global -chdir flag."),
     ))
-}
-
-/// Asks for confirmation by the word "yes". `skip` is the option that omits the question.
-fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Failure> {
-    let style = session.ui.style();
-    let prompt = format!(
-        "\n{}\n{}\n\n  {} ",
-        style.bold(question),
-        indented(explanation, session.ui.width()),
-        style.bold("Enter a value:")
-    );
-    approval(session, &prompt, skip)
-}
-
-/// Asks for approval with the caller's prompt.
-fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Failure> {
-    let answer = session.ui.ask(prompt, Echo::On);
-    session.ui.line("");
-    match answer {
-        // As in Terraform, no other word approves, such as "y" or "Yes".
-        Answer::Line(answer) => Ok(answer.trim_end() == "yes"),
-        other => Err(unanswered(&other, skip)),
-    }
-}
-
-/// Returns the failure of a question without an answer. `skip` is the option that omits the question.
-fn unanswered(answer: &Answer, skip: &str) -> Failure {
-    match answer {
-        Answer::Interrupted => Failure::new(
-            "Error asking for approval: interrupted",
-            "The question was not answered, and nothing was changed.",
-        ),
-        Answer::End | Answer::Line(_) => Failure::new(
-            "Error asking for approval: EOF",
-            format!("There is no answer: the input has ended. To go on without a question, use {skip}."),
-        ),
-    }
 }
 
 fn is_file(path: &str) -> bool {

@@ -63,7 +63,7 @@ impl Review<'_> {
         let mut prompt = format!(
             "\n{}\n{}\n\n  {} ",
             style.bold(question),
-            super::indented(&explanation, ui.width()),
+            views::wrap::indented(&explanation, ui.width()),
             style.bold("Enter a value:")
         );
         loop {
