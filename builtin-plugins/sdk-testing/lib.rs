@@ -49,6 +49,7 @@ mod action;
 mod calls;
 mod config;
 mod ephemeral;
+mod granted;
 mod harness;
 mod list;
 mod object;

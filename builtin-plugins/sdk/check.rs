@@ -3,7 +3,8 @@
 use cty::{Path, Step, Value};
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-use crate::model::{Model, UNREADABLE};
+use crate::model::Model;
+use crate::model_error::UNREADABLE;
 use crate::schema::{Compiled, CompiledMember, Nesting};
 use crate::validate::{Check, is_absent};
 

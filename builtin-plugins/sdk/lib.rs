@@ -56,6 +56,7 @@ mod list;
 pub mod log;
 mod meaning;
 pub mod model;
+mod model_error;
 mod modifier;
 mod numbers;
 pub mod plan;
@@ -70,6 +71,7 @@ mod state;
 pub mod state_store;
 mod stop;
 pub mod timeouts;
+mod type_rules;
 pub mod types;
 pub mod validate;
 mod waiting;
@@ -107,7 +109,7 @@ pub use deferral::Deferral;
 pub use diag::{Diagnostic, Diagnostics, Result, Severity};
 pub use function::{Arguments, Function, FunctionError, Parameter};
 pub use list::{Found, ListResource};
-pub use meaning::{CustomType, TypeRules};
+pub use meaning::CustomType;
 /// Makes a struct with named fields a [`Model`](trait@Model): the schema of a block, and its value.
 ///
 /// ```
@@ -164,6 +166,7 @@ pub use meaning::{CustomType, TypeRules};
 /// Values of sensitive attributes are not shown by the struct's `Debug`, which the macro writes, too.
 #[doc(inline)]
 pub use monoform_sdk_derive::Model;
+pub use type_rules::TypeRules;
 
 /// Makes a type of the language from an enum of names, or from a struct around one value.
 ///

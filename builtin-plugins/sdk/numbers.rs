@@ -2,8 +2,8 @@
 
 use cty::{Number, Step, Type, Value};
 
-use crate::meaning::TypeRules;
 use crate::model::{Cty, ModelError};
+use crate::type_rules::TypeRules;
 
 /// Reads whole numbers by way of 64 bits, with an error that names the range.
 macro_rules! whole {

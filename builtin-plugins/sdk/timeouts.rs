@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use cty::{Type, Value};
 
-use crate::meaning::TypeRules;
 use crate::model::{Attr, Cty, Model, ModelError, object, object_rules, object_type, read};
 use crate::schema::{IntoMember, Member, optional};
+use crate::type_rules::TypeRules;
 use crate::types::GoDuration;
 
 /// The timeout for creating, for [`Timeouts`].

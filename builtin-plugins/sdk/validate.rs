@@ -86,7 +86,7 @@ use std::sync::Arc;
 use cty::{Number, Path, Step, Type, Value};
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-pub(crate) use expression::Expression;
+pub(crate) use expression::{Expression, Origin, Part};
 use expression::{Found, blocks_around};
 pub use groups::{Group, GroupRule};
 pub use rules::{

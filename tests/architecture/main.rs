@@ -130,7 +130,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("monoform-sdk-derive", &[]),
     ("monoform-process", &[]),
-    ("monoform-sdk", &["sdk-derive", "cty", "locks", "process"]),
+    ("monoform-sdk", &["sdk-derive", "cty", "gotext", "locks", "process"]),
     ("monoform-sdk-server", &["sdk", "proto"]),
     // This crate tests plugins: any plugin may use it as a development dependency, and none as a normal one.
     ("monoform-sdk-testing", &["sdk"]),

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use cty::Type;
 
 use super::shape::{Attribute, Block, Member, Nested, NestedBlock, Nesting, Schema, Text};
-use crate::meaning::TypeRules;
 use crate::model::{Any, Attr, Cty, Model, Set};
 use crate::modifier::{Change, Modifier};
+use crate::type_rules::TypeRules;
 use crate::validate::Validator;
 
 impl Schema {

@@ -2,8 +2,8 @@
 
 use cty::{Type, Value};
 
-use crate::meaning::TypeRules;
 use crate::modifier::Modifier;
+use crate::type_rules::TypeRules;
 use crate::validate::{Group, GroupRule, Validator};
 
 /// The schema of a provider, resource, data source, ephemeral resource or provisioner.

@@ -8,6 +8,7 @@ mod actions;
 mod data;
 mod list;
 mod managed;
+mod named;
 mod problems;
 mod provider;
 mod provisioner;

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use cty::{Type, Value};
 
+use super::named::{exists, group_problem};
 use crate::function::Function;
 use crate::identity::IdentityAttribute;
 use crate::modifier::Modifier;
 use crate::schema::{Attribute, Block, NestedBlock, Nesting, Schema};
-use crate::validate::{Expression, Validator};
+use crate::validate::Validator;
 use crate::wire::encode;
 
 /// The kind of block that a schema describes.
@@ -99,7 +100,11 @@ pub(super) fn of_schema(used: Use, name: &str, schema: &Schema, identity: &[Iden
             problems.add("", &format!("at_least_one_of names {name:?}, which is not there"));
         }
     }
-    for problem in schema.groups.iter().filter_map(|group| group.problem(&schema.root)) {
+    for problem in schema
+        .groups
+        .iter()
+        .filter_map(|group| group_problem(group, &schema.root))
+    {
         problems.add("", &problem);
     }
     problems.identity(identity, &schema.root);
@@ -202,7 +207,7 @@ impl<'a> Problems<'a> {
 
     /// Adds the reasons why rules do not fit a member of this type.
     fn rules(&mut self, validators: &[Validator], ty: &Type, path: &str) {
-        let exists = |text: &str| Expression::parse(text).is_some_and(|e| e.exists(&self.around));
+        let exists = |text: &str| exists(text, &self.around);
         let problems: Vec<String> = validators.iter().filter_map(|v| v.problem(ty, &exists)).collect();
         problems.iter().for_each(|problem| self.add(path, problem));
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::text_type;
+use super::text::text_type;
 use crate::model::ModelError;
 
 /// A length of time as Go writes it: numbers with the units `ns`, `us`, `ms`, `s`, `m` and `h`, such as `1h30m` or `1.5s`.

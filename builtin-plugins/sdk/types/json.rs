@@ -3,7 +3,7 @@
 use cty::Number;
 use cty::json::Json;
 
-use super::text_type;
+use super::text::text_type;
 use crate::model::ModelError;
 
 /// A JSON document in a string, as `jsonencode` and services write it. Texts of one document mean the same.

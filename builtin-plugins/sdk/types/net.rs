@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::text_type;
+use super::text::text_type;
 use crate::model::ModelError;
 
 /// An IP address, version 4 or 6. The forms of one address mean the same.

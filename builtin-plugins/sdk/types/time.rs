@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::text_type;
+use super::text::text_type;
 use crate::model::ModelError;
 
 /// A timestamp by RFC 3339, such as `2024-05-01T12:00:00Z` or `2024-05-01T14:00:00.5+02:00`. Timestamps of one instant mean the same.

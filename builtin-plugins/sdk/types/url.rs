@@ -1,6 +1,6 @@
 //! Addresses of the web.
 
-use super::text_type;
+use super::text::text_type;
 use crate::model::ModelError;
 
 /// An absolute URL by RFC 3986: a scheme, and what it needs. The forms of one URL mean the same: upper and lower case of scheme and

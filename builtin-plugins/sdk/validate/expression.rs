@@ -2,18 +2,16 @@
 
 use cty::{Path, Step, Type, Value};
 
-use crate::schema::{Block, Nesting};
-
 /// A parsed path expression; see the [module](super) for its form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Expression<'t> {
-    origin: Origin,
-    steps: Vec<Part<'t>>,
+    pub origin: Origin,
+    pub steps: Vec<Part<'t>>,
 }
 
 /// The block in which an expression begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+pub(crate) enum Origin {
     /// The attribute's own block, or else the outermost one.
     Near,
     Outermost,
@@ -22,7 +20,7 @@ enum Origin {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Part<'t> {
+pub(crate) enum Part<'t> {
     Name(&'t str),
     /// Any element: `[*]`.
     Any,
@@ -72,17 +70,6 @@ impl<'t> Expression<'t> {
             }
         }
         rest.is_empty().then_some(Expression { origin, steps })
-    }
-
-    /// Returns true if the expression names something in a schema: `blocks` are those around the attribute, from the outermost to
-    /// its own.
-    pub fn exists(&self, blocks: &[&Block]) -> bool {
-        let found = |block: Option<&&Block>| block.is_some_and(|block| in_block(block, &self.steps));
-        match self.origin {
-            Origin::Near => found(blocks.last()) || found(blocks.first()),
-            Origin::Outermost => found(blocks.first()),
-            Origin::Up(levels) => found(blocks.iter().rev().nth(levels)),
-        }
     }
 
     /// Finds the values that the expression names, in a configuration.
@@ -144,51 +131,6 @@ impl<'v> Found<'v> {
         if let Some(next) = single {
             self.collect(next, rest);
         }
-    }
-}
-
-/// Returns true if these steps lead to something in a block.
-fn in_block(block: &Block, steps: &[Part<'_>]) -> bool {
-    let Some((Part::Name(name), rest)) = steps.split_first() else {
-        return false;
-    };
-    let nested = block.blocks.iter().find(|b| b.name == *name);
-    if let Some(nested) = nested {
-        return in_blocks(&nested.block, nested.nesting, rest);
-    }
-    match block.attributes.iter().find(|a| a.name == *name) {
-        Some(a) => match &a.nested {
-            Some(nested) => in_blocks(&nested.block, nested.nesting, rest),
-            None => in_type(&a.ty, rest),
-        },
-        None => false,
-    }
-}
-
-fn in_blocks(block: &Block, nesting: Nesting, steps: &[Part<'_>]) -> bool {
-    let Some((step, rest)) = steps.split_first() else {
-        return true;
-    };
-    let inside = |steps: &[Part<'_>]| steps.is_empty() || in_block(block, steps);
-    match (nesting, step) {
-        (Nesting::Single | Nesting::Group, Part::Name(_)) => in_block(block, steps),
-        (Nesting::List | Nesting::Set | Nesting::Map, Part::Any) => inside(rest),
-        (Nesting::List, Part::Index(_)) | (Nesting::Map, Part::Key(_)) => inside(rest),
-        _ => false,
-    }
-}
-
-fn in_type(ty: &Type, steps: &[Part<'_>]) -> bool {
-    let Some((step, rest)) = steps.split_first() else {
-        return true;
-    };
-    match (ty, step) {
-        (Type::Dynamic, _) => true,
-        (Type::List(e) | Type::Set(e) | Type::Map(e), Part::Any) => in_type(e, rest),
-        (Type::List(e), Part::Index(_)) | (Type::Map(e), Part::Key(_)) => in_type(e, rest),
-        (Type::Tuple(types), Part::Index(i)) => types.get(*i).is_some_and(|ty| in_type(ty, rest)),
-        (Type::Object(object), Part::Name(name)) => object.get(name).is_some_and(|ty| in_type(ty, rest)),
-        _ => false,
     }
 }
 

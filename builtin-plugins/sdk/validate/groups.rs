@@ -5,7 +5,6 @@ use cty::Value;
 use super::expression::Expression;
 use super::is_absent;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::schema::Block;
 
 /// Condition on how many attributes of a group are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +27,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// Returns the reason why the group does not fit its schema.
-    pub(crate) fn problem(&self, root: &Block) -> Option<String> {
-        let exists = |path: &&str| Expression::parse(path).is_some_and(|e| e.exists(&[root]));
-        let missing = self.paths.iter().find(|path| !exists(path))?;
-        Some(format!("{:?} names {missing:?}, which is not there", self.rule))
-    }
-
     /// Checks a configuration.
     pub(crate) fn check(&self, config: &Value, out: &mut Diagnostics) {
         let (mut set, mut absent, mut open) = (0, 0, 0);

@@ -9,6 +9,7 @@
 //! either is a [`StateBackend`]. [`current`](current()) and its neighbours return it for a command, [`configure`] for
 //! `init`.
 
+mod additions;
 pub mod configure;
 mod current;
 pub mod history;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use syntax::{Diagnostic, Diagnostics};
 
+use super::additions::is_recorded;
 use super::local::Local;
-use super::settings;
 
 const FILE: &str = "terraform.tfstate";
 
@@ -52,7 +52,7 @@ impl Saved {
             ))
         })?;
         let mut config = json.as_object().cloned().unwrap_or_default();
-        config.retain(|name, value| settings::is_recorded(ty, name, value.is_null()));
+        config.retain(|name, value| is_recorded(ty, name, value.is_null()));
         Ok(Saved {
             ty: ty.to_owned(),
             config,

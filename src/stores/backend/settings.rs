@@ -14,17 +14,9 @@ use syntax::ast::Body;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 
+use super::additions::is_recorded;
 use super::record::CLOUD;
 use crate::{Console, NoAnswer, Question};
-
-/// Arguments that only this program has, with their backends.
-const ADDITIONS: &[(&str, &str)] = &[("pg", "layout")];
-
-/// Returns true if an argument of a backend is in its records and its hash. One that only this program has is left out unless it
-/// is set: Terraform refuses a record with an argument that it does not know, and would find the block changed.
-pub(super) fn is_recorded(ty: &str, name: &str, is_null: bool) -> bool {
-    !is_null || !ADDITIONS.contains(&(ty, name))
-}
 
 /// Returns the block that configures the backend; `None` without one. A `cloud` block gets the backend type
 /// that represents it.

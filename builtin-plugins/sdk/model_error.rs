@@ -1,0 +1,73 @@
+//! The reason why a value is not what a Rust type holds.
+
+use cty::{Path, Step};
+
+use crate::diag::{Diagnostic, Diagnostics};
+
+/// Summary of the error for a configured value that does not fit its Rust type.
+pub(crate) const UNREADABLE: &str = "Configuration Read Error";
+
+/// Reason why a value does not fit a Rust type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelError {
+    /// Path of the part that is wrong, inside the value.
+    pub path: Path,
+    /// The problem, as a part of a sentence.
+    pub message: String,
+    /// Set if the only problem is that the value is not known yet.
+    pub unknown: bool,
+}
+
+impl ModelError {
+    /// An error at the value itself.
+    pub fn new(message: impl Into<String>) -> ModelError {
+        ModelError {
+            path: Path::root(),
+            message: message.into(),
+            unknown: false,
+        }
+    }
+
+    /// Converts the error to diagnostics for the user whose configuration has the value.
+    pub(crate) fn of_configuration(self) -> Diagnostics {
+        let detail = format!("This value cannot be used: {}.", self.message);
+        Diagnostic::error(UNREADABLE, detail).at(self.path).into()
+    }
+
+    /// Builds the error for a value that is unknown until other objects are applied, although the Rust type can only hold known
+    /// values.
+    fn not_known_yet(self) -> Diagnostics {
+        let detail = format!(
+            "This cannot be planned before the value is known: {}. Apply what the value comes from first, with -target. (To the \
+             author of the plugin: a field that is an Attr, such as Attr<Vec<Rule>> for blocks, can be unknown.)",
+            self.message
+        );
+        Diagnostic::error("Value not known yet", detail).at(self.path).into()
+    }
+
+    /// Prepends a step to the path, for the error of the enclosing value.
+    #[must_use]
+    pub fn under(mut self, step: Step) -> ModelError {
+        // Paths are built from the inside out, while the error travels up.
+        self.path.0.insert(0, step);
+        self
+    }
+}
+
+impl From<ModelError> for Diagnostics {
+    fn from(error: ModelError) -> Diagnostics {
+        if error.unknown {
+            return error.not_known_yet();
+        }
+        Diagnostic::error(
+            "Value Conversion Error",
+            format!(
+                "A value has not the form this plugin works with: {}. This is a bug in the plugin, or of the program \
+                 that called it.",
+                error.message
+            ),
+        )
+        .at(error.path)
+        .into()
+    }
+}
