@@ -157,7 +157,7 @@ fn functions_are_listed_for_tools() {
     let answer = monoform(dir.path(), &["metadata", "functions", "-json"], "");
     let document: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
     let all = document["function_signatures"].as_object().unwrap();
-    assert_eq!(all.len(), 244);
+    assert_eq!(all.len(), 268);
     assert_eq!(all["core::join"], all["join"]);
     assert_eq!(
         all["join"]["variadic_parameter"]["type"],
