@@ -67,6 +67,8 @@ impl Planner<'_> {
         sort_both(&mut changes, &mut planned, |a, b| {
             (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed))
         });
+        // The list grew by doubling, and stays until the end of an apply.
+        changes.shrink_to_fit();
         let mut drift = results.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
         let mut invocations = results.invocations;
