@@ -38,7 +38,8 @@ const GRACE: Duration = Duration::from_millis(1500);
 ///
 /// It speaks protocol 5 and 6; a provider with nested attributes, which only protocol 6 has, speaks that one only.
 ///
-/// A provider with a schema that cannot work is refused when the host asks for the schemas: the answer says what is wrong, and where.
+/// A provider with an invalid schema is refused when the host requests the schemas; the error in the answer names the part of the
+/// schema and the reason.
 pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
     let provider = ServedProvider::new(provider);
     // Compiled when they are asked for: a host that knows the schemas from an earlier process does not ask.

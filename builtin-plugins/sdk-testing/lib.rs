@@ -9,7 +9,7 @@
 //! its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource. [`Harness::list`],
 //! [`Harness::invoke`], [`Harness::data`] and [`Harness::call`] are for list resources, actions, data sources and functions;
 //! [`Harness::upgrade`], [`Harness::upgrade_identity`], [`Harness::move_from`] and [`Harness::generate_config`] for what hosts do with
-//! states. [`Harness::allow_deferral`], [`Harness::with_provider_meta`] and [`Harness::stop_next`] say what comes with the calls.
+//! states. [`Harness::allow_deferral`], [`Harness::with_provider_meta`] and [`Harness::stop_next`] set options of the calls.
 //! [`state_store::conformance`] checks a state store.
 //!
 //! An author has this crate in `[dev-dependencies]`, so that no plugin links it.

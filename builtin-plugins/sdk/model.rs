@@ -400,7 +400,7 @@ impl Model for Empty {
 /// }
 /// ```
 ///
-/// What stands after `=` is what [`Model`](derive@crate::Model) wants in `#[member(…)]`, which says the rest. A name that Rust does not
+/// The expression after `=` is the content of `#[member(…)]`, which [`Model`](derive@crate::Model) documents. A name that Rust does not
 /// allow for a field is set by `#[name = "self"]` after the comment.
 #[macro_export]
 macro_rules! model {

@@ -184,8 +184,7 @@ impl<'s> Operation<'s> {
         let last_resort = Arc::new(LastResort::default());
         {
             let _inside = runtime.enter();
-            // The handlers are installed before the lock is requested, so that waiting for the lock can be
-            // interrupted.
+            // Installed before the lock is requested, so that waiting for the lock can be interrupted.
             interrupt::listen_with_messages(
                 session.ui.clone(),
                 session.stream.clone(),

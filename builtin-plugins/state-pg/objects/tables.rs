@@ -23,9 +23,11 @@ impl Schema {
         Schema(quoted(name))
     }
 
-    /// Puts the name of the schema into a statement.
+    /// Puts the name of the schema into a statement, in which it is written `{S}`, or `'{S}.` at the start of a string.
     pub fn sql(&self, statement: &str) -> String {
-        statement.replace("{S}", &self.0)
+        // A name may have apostrophes, which would end the string.
+        let in_string = format!("'{}.", self.0.replace('\'', "''"));
+        statement.replace("'{S}.", &in_string).replace("{S}", &self.0)
     }
 }
 
@@ -156,4 +158,18 @@ async fn migrate_within(
     let update = schema.sql("UPDATE {S}.layout SET version = $1");
     connection.execute(&update, &[&current]).await?;
     Ok(State::Ready)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_schema_is_quoted_as_a_name_and_in_a_string() {
+        let schema = Schema::new("o'neil \"x\"");
+        assert_eq!(
+            schema.sql("SELECT '{S}.states'::regclass FROM {S}.states"),
+            "SELECT '\"o''neil \"\"x\"\"\".states'::regclass FROM \"o'neil \"\"x\"\"\".states"
+        );
+    }
 }

@@ -9,7 +9,7 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting};
 /// What a made-up object has beside the arguments that are required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Nothing: a configuration with what is required.
+    /// The required arguments only, as in a minimal configuration.
     Required,
     /// Everything: an object in a state.
     All,
