@@ -98,6 +98,11 @@ pub const TOPICS: &[Topic] = &[
     ),
     guide("provider", "Write a provider", include_str!("provider.md")),
     guide(
+        "tutorial",
+        "A provider in twelve chapters, with its code",
+        include_str!("tutorial.md"),
+    ),
+    guide(
         "cli-config",
         "The CLI configuration file",
         include_str!("cli-config.md"),
