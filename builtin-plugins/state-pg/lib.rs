@@ -32,7 +32,7 @@ pub const NAME: &str = "pg";
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
 pub struct Config {
-    /// The connection string: a `postgres://` URL, or words of the form `key=value`.
+    /// The connection string: a `postgres://` URL, or pairs of the form `key=value`.
     #[member(optional())]
     pub conn_str: Attr<String>,
     /// The PostgreSQL schema in which the table of states is.
@@ -53,12 +53,12 @@ pub struct Config {
     pub skip_index_creation: Attr<bool>,
 }
 
-/// How states are kept.
+/// Layout of the tables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// Rows of whole states, as those of Terraform.
+    /// One row for each state, as in Terraform.
     States,
-    /// Rows of objects.
+    /// One row for each object, and the history.
     Objects,
 }
 
