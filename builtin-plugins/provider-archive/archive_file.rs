@@ -40,8 +40,8 @@ model! {
         pub source_file: Attr<String> = alone(&["source_dir", "source_content", "source_content_filename"]),
         /// Path of a directory; the archive gets every file below it.
         pub source_dir: Attr<String> = alone(&["source_file", "source_content", "source_content_filename"]),
-        /// What is left out of `source_dir`: paths from there, with the wildcards `*`, `?`, `[a-z]`, `{a,b}` and `**`. A
-        /// directory that matches is left out with all that is in it.
+        /// Files of `source_dir` to leave out: paths relative to it, with the wildcards `*`, `?`, `[a-z]`, `{a,b}` and `**`. A
+        /// directory that matches is left out with all its content.
         pub excludes: Attr<Set<Attr<String>>> =
             alone(&["source_file", "source_content", "source_content_filename"]),
         /// True to leave out symbolic links to directories, which are followed by default.

@@ -88,11 +88,11 @@ async fn ipv6(config: Addresses) -> Result<Addresses> {
 }
 
 model! {
-    /// What an alias stands for.
+    /// The canonical name of an alias (CNAME record).
     pub struct Canonical {
         /// The name to look up.
         pub host: Attr<String> = required(),
-        /// The name that it is an alias of; the name itself if it is none.
+        /// The canonical name; `host` itself if it is no alias.
         pub cname: Attr<String> = computed(),
         /// The name.
         pub id: Attr<String> = computed(),

@@ -36,10 +36,10 @@ model! {
         pub server: Attr<String> = optional(),
         /// The port of the server. Else from the environment (`DNS_UPDATE_PORT`), or 53.
         pub port: Attr<i64> = optional(),
-        /// How messages travel: `udp`, `udp4`, `udp6`, `tcp`, `tcp4` or `tcp6`. If an answer does not fit into UDP,
+        /// The transport of messages: `udp`, `udp4`, `udp6`, `tcp`, `tcp4` or `tcp6`. If an answer does not fit into UDP,
         /// the request is repeated over TCP. Else from the environment (`DNS_UPDATE_TRANSPORT`), or `udp`.
         pub transport: Attr<String> = optional(),
-        /// How long to wait for an answer: a duration such as `500ms`, or a number of seconds. 0 means two seconds. Else from
+        /// Time limit of an answer: a duration such as `500ms`, or a number of seconds. 0 means two seconds. Else from
         /// the environment (`DNS_UPDATE_TIMEOUT`), or 0.
         pub timeout: Attr<String> = optional(),
         /// Number of attempts to get a response, at least 1. Else from the environment (`DNS_UPDATE_RETRIES`), or 3.

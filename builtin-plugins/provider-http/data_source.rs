@@ -18,13 +18,13 @@ const MIN_DELAY_MS: i64 = 1000;
 const MAX_DELAY_MS: i64 = 30_000;
 
 model! {
-    /// When a request is tried again.
+    /// Retries of a request.
     pub struct Retry {
         /// Number of retries after the first attempt. Defaults to 0.
         pub attempts: Attr<i64> = optional().validate(Validator::AtLeast(0)),
-        /// The pause before the second try, in milliseconds: 1000 unless it is set. It doubles with every try.
+        /// Delay before the first retry, in milliseconds: 1000 unless it is set. It doubles with every retry.
         pub min_delay_ms: Attr<i64> = optional().validate(Validator::AtLeast(0)),
-        /// The longest pause between two tries, in milliseconds: 30000 unless it is set.
+        /// Maximum delay between two attempts, in milliseconds: 30000 unless it is set.
         pub max_delay_ms: Attr<i64> = optional().validate(Validator::AtLeast(0)).validate(Validator::AtLeastSumOf(&["min_delay_ms"])),
     }
 }
@@ -34,8 +34,8 @@ model! {
     pub struct Model {
         /// The address, which begins with `http://` or `https://`.
         pub url: Attr<String> = required(),
-        /// What is done: `GET` unless it is set, `HEAD`, or `POST`. Whatever it is, it should change nothing on the server: the
-        /// request is sent whenever the data source is read.
+        /// HTTP method: `GET` (the default), `HEAD`, or `POST`. The request should change nothing on the server, since it is sent
+        /// whenever the data source is read.
         pub method: Attr<String> = optional().validate(Validator::OneOf(&["GET", "POST", "HEAD"])),
         /// Headers of the request by name.
         pub request_headers: Attr<BTreeMap<String, Attr<String>>> = optional(),
@@ -45,15 +45,15 @@ model! {
         pub request_timeout_ms: Attr<i64> = optional().validate(Validator::AtLeast(1)),
         /// Certificates of authorities in PEM format, which are trusted in place of the machine's.
         pub ca_cert_pem: Attr<String> = optional().validate(Validator::ConflictsWith(&["insecure"])),
-        /// True if the server's certificate is accepted unseen. Anybody between here and the server can then read and change
+        /// True to accept any certificate of the server. Then anybody between this machine and the server can read and change
         /// everything.
         pub insecure: Attr<bool> = optional(),
         /// The certificate that this client presents, in PEM format, with those between it and an authority.
         pub client_cert_pem: Attr<String> = optional().validate(Validator::AlsoRequires(&["client_key_pem"])),
         /// The private key of the client's certificate, in PEM format.
         pub client_key_pem: Attr<String> = optional().validate(Validator::AlsoRequires(&["client_cert_pem"])),
-        /// When a request is tried again: after a failed connection, after status 429, and after any status from 500 on except
-        /// 501. Without this block it is not.
+        /// Retries of a request after a failed connection, after status 429, and after any status from 500 on except 501. Without
+        /// this block nothing is retried.
         pub retry: Attr<Retry> = block(),
         /// The body of the response, as text.
         pub response_body: Attr<String> = computed(),

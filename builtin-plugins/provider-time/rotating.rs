@@ -27,7 +27,7 @@ model! {
         pub rotation_hours: Attr<i64> = rotation(),
         /// After how many minutes to rotate.
         pub rotation_minutes: Attr<i64> = rotation(),
-        /// When to rotate, in the format of RFC 3339. If it is not set, it is the base timestamp plus the rotation period.
+        /// Time of the rotation, in the format of RFC 3339. By default, it is the base timestamp plus the rotation period.
         pub rotation_rfc3339: Attr<String> = a_moment(optional().computed()),
         /// The base, as RFC 3339 writes it.
         pub id: Attr<String> = computed(),

@@ -36,7 +36,7 @@ model! {
         pub create_duration: Attr<String> = duration(),
         /// Pause before destruction: a number followed by ms, s, m or h.
         pub destroy_duration: Attr<String> = duration(),
-        /// When the pause of creation was over, as RFC 3339 writes it.
+        /// End of the pause after creation, in the format of RFC 3339.
         pub id: Attr<String> = computed().keep(),
     }
 }

@@ -32,9 +32,9 @@ model! {
         pub issuer: Attr<String> = computed(),
         /// Distinguished name of the subject.
         pub subject: Attr<String> = computed(),
-        /// When it begins to be valid.
+        /// Beginning of the validity.
         pub not_before: Attr<String> = computed(),
-        /// Until when it is valid.
+        /// End of the validity.
         pub not_after: Attr<String> = computed(),
         /// SHA-1 fingerprint in hexadecimal.
         pub sha1_fingerprint: Attr<String> = computed(),

@@ -67,9 +67,9 @@ macro_rules! certificate_model {
                 pub cert_pem: Attr<String> = computed().keep(),
                 /// True if a new certificate is due, because this one has expired or the time for early renewal has come.
                 pub ready_for_renewal: Attr<bool> = computed().default(false),
-                /// When the certificate begins to be valid, as RFC 3339 writes it.
+                /// Beginning of the validity, in the format of RFC 3339.
                 pub validity_start_time: Attr<String> = computed().keep(),
-                /// Until when the certificate is valid, as RFC 3339 writes it.
+                /// End of the validity, in the format of RFC 3339.
                 pub validity_end_time: Attr<String> = computed().keep(),
                 /// The serial number of the certificate.
                 pub id: Attr<String> = computed().keep(),

@@ -23,11 +23,11 @@ pub fn provisioner() -> impl Provisioner {
 model! {
     /// The arguments.
     pub struct Config {
-        /// The path of a file or a directory. If the path of a directory ends with a slash, only its content is copied.
+        /// Path of a file or a directory. If the path of a directory ends with a slash, only its content is copied.
         pub source: Attr<String> = optional(),
-        /// What the file is to have in it, in place of a source.
+        /// The content of the file, in place of `source`.
         pub content: Attr<String> = optional(),
-        /// The path on the other machine.
+        /// Path on the other machine.
         pub destination: Attr<String> = required(),
     }
 }

@@ -37,11 +37,11 @@ model! {
         pub command: Attr<String> = required(),
         /// The program that runs the command, and arguments in front of it: `/bin/sh -c` by default, `cmd /C` on Windows.
         pub interpreter: Attr<Vec<Attr<String>>> = optional(),
-        /// The directory it runs in.
+        /// The working directory of the command.
         pub working_dir: Attr<String> = optional(),
-        /// Variables added to its environment.
+        /// Environment variables added to those of this process.
         pub environment: Attr<BTreeMap<String, Attr<String>>> = optional(),
-        /// Whether the command itself is not shown.
+        /// If true, the command itself is not shown.
         pub quiet: Attr<bool> = optional(),
     }
 }

@@ -21,16 +21,16 @@ pub struct Config {
     /// The name of the state's blob in the container.
     #[member(required())]
     pub key: Attr<String>,
-    /// Whether the Resource Manager is asked where the blobs of the account are.
+    /// If true, Azure Resource Manager is asked for the account's blob endpoint.
     #[member(optional())]
     pub lookup_blob_endpoint: Attr<bool>,
-    /// Whether a snapshot of the blob is made before it is written.
+    /// If true, a snapshot of the blob is created before each write.
     #[member(optional())]
     pub snapshot: Attr<bool>,
-    /// The cloud: public, usgovernment, or china.
+    /// The Azure environment: `public`, `usgovernment`, or `china`.
     #[member(optional())]
     pub environment: Attr<String>,
-    /// The server that says where the services of a cloud are.
+    /// The host of the metadata service, which lists the endpoints of the cloud.
     #[member(optional())]
     pub metadata_host: Attr<String>,
     /// The access key of the storage account.
@@ -39,65 +39,65 @@ pub struct Config {
     /// A shared access signature for the container or the blob.
     #[member(optional())]
     pub sas_token: Attr<String>,
-    /// The tenant of Entra ID.
+    /// The tenant ID in Entra ID.
     #[member(optional())]
     pub tenant_id: Attr<String>,
-    /// The application or the managed identity.
+    /// The client ID of the application or of the managed identity.
     #[member(optional())]
     pub client_id: Attr<String>,
-    /// The file with the application's ID.
+    /// Path of a file with the client ID.
     #[member(optional())]
     pub client_id_file_path: Attr<String>,
-    /// Where managed identities are asked for; now msi_endpoint.
+    /// URL of the endpoint for managed identities; now `msi_endpoint`.
     #[member(optional().deprecated("`endpoint` is deprecated in favor of `msi_endpoint`."))]
     pub endpoint: Attr<String>,
     /// The certificate and key of the application, as PKCS #12 in Base64.
     #[member(optional())]
     pub client_certificate: Attr<String>,
-    /// The file with the certificate and key of the application, as PKCS #12.
+    /// Path of a file with the certificate and key of the application, as PKCS #12.
     #[member(optional())]
     pub client_certificate_path: Attr<String>,
-    /// The password of that.
+    /// The password of the client certificate.
     #[member(optional())]
     pub client_certificate_password: Attr<String>,
-    /// The secret of the application.
+    /// The client secret of the application.
     #[member(optional())]
     pub client_secret: Attr<String>,
-    /// The file with the secret of the application.
+    /// Path of a file with the client secret.
     #[member(optional())]
     pub client_secret_file_path: Attr<String>,
-    /// Whether a token of another identity provider may be used.
+    /// If true, OpenID Connect authentication may be used, with a token of another identity provider.
     #[member(optional())]
     pub use_oidc: Attr<bool>,
     /// The service connection of a pipeline in Azure DevOps.
     #[member(optional())]
     pub ado_pipeline_service_connection_id: Attr<String>,
-    /// The token by which a token of the other identity provider is asked for.
+    /// The bearer token for the request of an ID token at `oidc_request_url`.
     #[member(optional())]
     pub oidc_request_token: Attr<String>,
-    /// Where a token of the other identity provider is asked for.
+    /// URL at which an ID token of the other identity provider is requested.
     #[member(optional())]
     pub oidc_request_url: Attr<String>,
-    /// The token of the other identity provider.
+    /// The ID token of the other identity provider.
     #[member(optional())]
     pub oidc_token: Attr<String>,
-    /// The file with the token of the other identity provider.
+    /// Path of a file with the ID token of the other identity provider.
     #[member(optional())]
     pub oidc_token_file_path: Attr<String>,
-    /// Whether the managed identity of the machine may be used.
+    /// If true, the managed identity of the machine may be used.
     #[member(optional())]
     pub use_msi: Attr<bool>,
-    /// Where managed identities are asked for, if not where they usually are.
+    /// URL of the endpoint for managed identities, in place of the default one.
     #[member(optional())]
     pub msi_endpoint: Attr<String>,
-    /// Whether the login of the command line of Azure may be used.
+    /// If true, the login of the Azure CLI may be used.
     #[member(optional())]
     pub use_cli: Attr<bool>,
-    /// Whether the identity of a workload in Kubernetes is used, as the variables AZURE_FEDERATED_TOKEN_FILE, AZURE_CLIENT_ID
-    /// and AZURE_TENANT_ID say.
+    /// If true, the workload identity of AKS is used: the environment variables AZURE_FEDERATED_TOKEN_FILE, AZURE_CLIENT_ID and
+    /// AZURE_TENANT_ID.
     #[member(optional())]
     pub use_aks_workload_identity: Attr<bool>,
-    /// Whether requests to the storage have tokens of Entra ID.
+    /// If true, requests to the storage account are authorized with tokens of Entra ID.
     #[member(optional())]
     pub use_azuread_auth: Attr<bool>,
 }

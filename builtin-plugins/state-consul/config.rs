@@ -15,37 +15,37 @@ use crate::kv::Kv;
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
 pub struct Config {
-    /// The key of the state.
+    /// Path of the state in the key-value store.
     #[member(required())]
     pub path: Attr<String>,
-    /// The token for the access control of Consul.
+    /// The ACL token.
     #[member(optional())]
     pub access_token: Attr<String>,
-    /// Where the agent is: a server with a port.
+    /// Address of the Consul agent: host and port.
     #[member(optional())]
     pub address: Attr<String>,
     /// The protocol: http or https.
     #[member(optional())]
     pub scheme: Attr<String>,
-    /// The data center, if not that of the agent.
+    /// The datacenter; that of the agent by default.
     #[member(optional())]
     pub datacenter: Attr<String>,
-    /// Name and password for basic authentication, with a colon between them.
+    /// Credentials for HTTP basic authentication: `user` or `user:password`.
     #[member(optional())]
     pub http_auth: Attr<String>,
-    /// Whether states are compressed.
+    /// If true, states are compressed with gzip.
     #[member(optional())]
     pub gzip: Attr<bool>,
-    /// Whether states are locked.
+    /// If false, states are not locked.
     #[member(optional())]
     pub lock: Attr<bool>,
-    /// The file with the certificates of authorities that vouch for the agent, as PEM text.
+    /// Path of a PEM file with the CA certificates that verify the agent's certificate.
     #[member(optional())]
     pub ca_file: Attr<String>,
-    /// The file with the client's certificate, as PEM text.
+    /// Path of a PEM file with the client certificate.
     #[member(optional())]
     pub cert_file: Attr<String>,
-    /// The file with the key of that, as PEM text.
+    /// Path of a PEM file with the private key of the client certificate.
     #[member(optional())]
     pub key_file: Attr<String>,
 }

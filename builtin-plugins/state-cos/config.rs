@@ -15,7 +15,7 @@ use crate::services::Services;
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
 pub struct Config {
-    /// The name of the bucket, with the number of the account at its end.
+    /// The name of the bucket, which ends in the APPID of the account.
     #[member(required())]
     pub bucket: Attr<String>,
     /// The region of the bucket.
@@ -27,60 +27,60 @@ pub struct Config {
     /// The name of the state's object.
     #[member(optional())]
     pub key: Attr<String>,
-    /// Whether objects are encrypted by the server.
+    /// If true, the service encrypts the objects at rest.
     #[member(optional())]
     pub encrypt: Attr<bool>,
-    /// Who may read the objects: private, or public-read.
+    /// The access control list of the objects: `private` or `public-read`.
     #[member(optional())]
     pub acl: Attr<String>,
-    /// Whether the bucket is reached by the global acceleration.
+    /// If true, requests go to the global acceleration endpoint of the bucket.
     #[member(optional())]
     pub accelerate: Attr<bool>,
-    /// Where the bucket is reached inside Tencent Cloud: `http://cos-internal.REGION.tencentcos.cn`.
+    /// URL of an endpoint inside Tencent Cloud: `http://cos-internal.REGION.tencentcos.cn`.
     #[member(optional())]
     pub endpoint: Attr<String>,
-    /// What the names of the servers of other services end with.
+    /// The domain of the services for roles and tags; `tencentcloudapi.com` by default.
     #[member(optional())]
     pub domain: Attr<String>,
-    /// The ID of the key.
+    /// The secret ID of the API key.
     #[member(optional())]
     pub secret_id: Attr<String>,
-    /// The key.
+    /// The secret key of the API key.
     #[member(optional().sensitive())]
     pub secret_key: Attr<String>,
-    /// The token of a key that ends.
+    /// The security token of temporary credentials.
     #[member(optional().sensitive())]
     pub security_token: Attr<String>,
-    /// The folder with the files of the command line tccli.
+    /// Path of the directory with the configuration of the command line `tccli`.
     #[member(optional())]
     pub shared_credentials_dir: Attr<String>,
-    /// The profile in that folder.
+    /// The profile in the shared credentials directory.
     #[member(optional())]
     pub profile: Attr<String>,
-    /// The role of the machine.
+    /// The CAM role of the machine (CVM instance).
     #[member(optional())]
     pub cam_role_name: Attr<String>,
-    /// A role to take on.
+    /// The role to assume.
     #[member(block())]
     pub assume_role: Set<AssumeRole>,
 }
 
-/// A role to take on.
+/// The role to assume.
 #[derive(Clone, Default, Model)]
 pub struct AssumeRole {
-    /// The role.
+    /// The ARN of the role.
     #[member(optional())]
     pub role_arn: Attr<String>,
     /// The name of the session.
     #[member(optional())]
     pub session_name: Attr<String>,
-    /// How long, in seconds, at most 43200.
+    /// The duration of the session in seconds, at most 43200.
     #[member(optional())]
     pub session_duration: Attr<i64>,
-    /// A policy that limits what may be done.
+    /// A policy that restricts the permissions of the session, as JSON.
     #[member(optional())]
     pub policy: Attr<String>,
-    /// What the owner of the role asks for.
+    /// The external ID that the trust policy of the role requires.
     #[member(optional())]
     pub external_id: Attr<String>,
 }

@@ -23,26 +23,25 @@ pub struct Config {
     /// The folder of the bucket in which the states are.
     #[member(optional())]
     pub prefix: Attr<String>,
-    /// The key of a service account, or other credentials, as JSON text or as the path of a file with that.
+    /// The key of a service account, or other credentials: JSON text, or the path of a JSON file.
     #[member(optional())]
     pub credentials: Attr<String>,
-    /// An access token of OAuth 2.0.
+    /// An OAuth 2.0 access token.
     #[member(optional())]
     pub access_token: Attr<String>,
-    /// The service account whose place is taken for all requests.
+    /// The service account to impersonate for all requests.
     #[member(optional())]
     pub impersonate_service_account: Attr<String>,
-    /// The service accounts by which that is reached.
+    /// The chain of service accounts (delegates) through which the impersonation is granted.
     #[member(optional())]
     pub impersonate_service_account_delegates: Attr<Vec<Attr<String>>>,
-    /// The key of 32 bytes, in Base64, that states are encrypted with by the service and that only the client has, or the path
-    /// of a file with it.
+    /// The customer-supplied encryption key of the states: 32 bytes in Base64, or the path of a file with them.
     #[member(optional())]
     pub encryption_key: Attr<String>,
-    /// The key of Cloud KMS that states are encrypted with.
+    /// The resource name of the Cloud KMS key that encrypts the states.
     #[member(optional())]
     pub kms_encryption_key: Attr<String>,
-    /// The address of the service, with the path of its JSON interface.
+    /// URL of the storage service, with the path of its JSON API.
     #[member(optional())]
     pub storage_custom_endpoint: Attr<String>,
 }

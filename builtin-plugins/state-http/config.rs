@@ -9,16 +9,16 @@ use store_client::{HttpClient, Method, Retries, Settings as HttpSettings, Tls, U
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
 pub struct Config {
-    /// The address of the state.
+    /// URL of the state.
     #[member(optional())]
     pub address: Attr<String>,
     /// The HTTP method that updates the state.
     #[member(optional())]
     pub update_method: Attr<String>,
-    /// The address for taking the lock.
+    /// URL of requests that take the lock.
     #[member(optional())]
     pub lock_address: Attr<String>,
-    /// The address for releasing the lock.
+    /// URL of requests that release the lock.
     #[member(optional())]
     pub unlock_address: Attr<String>,
     /// The HTTP method that takes the lock.
@@ -33,25 +33,25 @@ pub struct Config {
     /// The password for basic authentication.
     #[member(optional())]
     pub password: Attr<String>,
-    /// Whether the server's certificate is accepted whatever it is.
+    /// If true, the server's certificate is not verified.
     #[member(optional())]
     pub skip_cert_verification: Attr<bool>,
-    /// How many times a request is sent again.
+    /// The maximum number of retries of a request.
     #[member(optional())]
     pub retry_max: Attr<i64>,
-    /// The shortest time, in seconds, before a request is sent again.
+    /// The minimum delay before a retry, in seconds.
     #[member(optional())]
     pub retry_wait_min: Attr<i64>,
-    /// The longest time, in seconds, before a request is sent again.
+    /// The maximum delay before a retry, in seconds.
     #[member(optional())]
     pub retry_wait_max: Attr<i64>,
-    /// Certificates of authorities, as PEM text, that vouch for the server in place of those of the machine.
+    /// CA certificates, as PEM text, that verify the server in place of those of the machine.
     #[member(optional())]
     pub client_ca_certificate_pem: Attr<String>,
-    /// The client's certificate, as PEM text.
+    /// The client certificate, as PEM text.
     #[member(optional())]
     pub client_certificate_pem: Attr<String>,
-    /// The private key of the client's certificate, as PEM text.
+    /// The private key of the client certificate, as PEM text.
     #[member(optional())]
     pub client_private_key_pem: Attr<String>,
 }

@@ -13,7 +13,7 @@ pub const NAME: &str = "inmem";
 /// The configuration.
 #[derive(Clone, Default, Model)]
 pub struct Config {
-    /// The ID of a lock that the default workspace begins with.
+    /// The ID of a lock that exists on the default workspace from the start.
     #[member(optional())]
     pub lock_id: Attr<String>,
 }

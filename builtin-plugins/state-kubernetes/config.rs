@@ -16,28 +16,28 @@ use crate::session::Sessions;
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
 pub struct Config {
-    /// What the names of the secrets end with.
+    /// The suffix of the names of the secrets.
     #[member(required())]
     pub secret_suffix: Attr<String>,
-    /// More labels of the secrets.
+    /// Additional labels of the secrets.
     #[member(optional())]
     pub labels: Attr<BTreeMap<String, Attr<String>>>,
     /// The namespace of the secrets.
     #[member(optional())]
     pub namespace: Attr<String>,
-    /// Whether the service account of the pod is used.
+    /// If true, the service account of the pod is used.
     #[member(optional())]
     pub in_cluster_config: Attr<bool>,
     /// Accepted, and without effect, as in Terraform.
     #[member(optional())]
     pub load_config_file: Attr<bool>,
-    /// Whether the cluster's certificate is accepted whatever it is.
+    /// If true, the certificate of the API server is not verified.
     #[member(optional())]
     pub insecure: Attr<bool>,
-    /// Files in which kubectl keeps clusters and users.
+    /// Paths of kubeconfig files.
     #[member(optional())]
     pub config_paths: Attr<Vec<Attr<String>>>,
-    /// Where the cluster is.
+    /// URL of the Kubernetes API server.
     #[member(optional())]
     pub host: Attr<String>,
     /// The user name for basic authentication.
@@ -46,51 +46,51 @@ pub struct Config {
     /// The password for basic authentication.
     #[member(optional())]
     pub password: Attr<String>,
-    /// The client's certificate, as PEM text.
+    /// The client certificate, as PEM text.
     #[member(optional())]
     pub client_certificate: Attr<String>,
-    /// The key of that, as PEM text.
+    /// The private key of the client certificate, as PEM text.
     #[member(optional())]
     pub client_key: Attr<String>,
-    /// Certificates of authorities, as PEM text, that vouch for the cluster.
+    /// CA certificates, as PEM text, that verify the certificate of the API server.
     #[member(optional())]
     pub cluster_ca_certificate: Attr<String>,
-    /// The file in which kubectl keeps clusters and users.
+    /// Path of the kubeconfig file.
     #[member(optional())]
     pub config_path: Attr<String>,
-    /// The context in the files.
+    /// The context in the kubeconfig files.
     #[member(optional())]
     pub config_context: Attr<String>,
-    /// The user in the files.
+    /// The user in the kubeconfig files.
     #[member(optional())]
     pub config_context_auth_info: Attr<String>,
-    /// The cluster in the files.
+    /// The cluster in the kubeconfig files.
     #[member(optional())]
     pub config_context_cluster: Attr<String>,
-    /// The token of a service account or user.
+    /// The bearer token of a service account or user.
     #[member(optional())]
     pub token: Attr<String>,
-    /// The proxy for requests to the cluster.
+    /// URL of the proxy for requests to the API server.
     #[member(optional())]
     pub proxy_url: Attr<String>,
-    /// A program that knows who we are.
+    /// A credential plugin: a program that prints credentials for the API server.
     #[member(block())]
     pub exec: Attr<ExecBlock>,
 }
 
-/// A program that knows who we are.
+/// A credential plugin: a program that prints credentials for the API server.
 #[derive(Clone, Default, Model)]
 pub struct ExecBlock {
-    /// The version of what it says.
+    /// The API version of the credentials that the program prints.
     #[member(required())]
     pub api_version: Attr<String>,
-    /// The program.
+    /// The name or path of the program.
     #[member(required())]
     pub command: Attr<String>,
-    /// Variables of its environment.
+    /// Environment variables of the program.
     #[member(optional())]
     pub env: Attr<BTreeMap<String, Attr<String>>>,
-    /// Its arguments.
+    /// Arguments of the program.
     #[member(optional())]
     pub args: Attr<Vec<Attr<String>>>,
 }

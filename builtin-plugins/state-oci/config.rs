@@ -9,55 +9,55 @@ use crate::kind::Kind;
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
 pub struct Config {
-    /// How requests are signed: `ApiKey` if not said.
+    /// The authentication method; `ApiKey` by default.
     #[member(optional())]
     pub auth: Attr<String>,
     /// The name of the bucket.
     #[member(required())]
     pub bucket: Attr<String>,
-    /// The profile of the configuration file.
+    /// The profile in the OCI configuration file.
     #[member(optional())]
     pub config_file_profile: Attr<String>,
-    /// The fingerprint of the user's key.
+    /// The fingerprint of the user's API key.
     #[member(optional())]
     pub fingerprint: Attr<String>,
-    /// The name of the state's object; `terraform.tfstate` if not said.
+    /// The name of the state's object; `terraform.tfstate` by default.
     #[member(optional())]
     pub key: Attr<String>,
-    /// The key of the key service that objects are encrypted with.
+    /// The OCID of the key of the Vault service that encrypts the objects.
     #[member(optional())]
     pub kms_key_id: Attr<String>,
     /// The namespace of the bucket.
     #[member(required())]
     pub namespace: Attr<String>,
-    /// The private key of the user, as PEM text.
+    /// The private key of the API key, as PEM text.
     #[member(optional().sensitive())]
     pub private_key: Attr<String>,
-    /// The password of the private key.
+    /// The passphrase of the private key.
     #[member(optional().sensitive())]
     pub private_key_password: Attr<String>,
-    /// The file with the private key.
+    /// Path of the private key file.
     #[member(optional())]
     pub private_key_path: Attr<String>,
     /// The region of the bucket.
     #[member(optional())]
     pub region: Attr<String>,
-    /// The algorithm of the customer's own key: `AES256`.
+    /// The algorithm of the customer-supplied encryption key: `AES256`.
     #[member(optional())]
     pub sse_customer_algorithm: Attr<String>,
-    /// The customer's own key that objects are encrypted with, in base 64.
+    /// The customer-supplied encryption key of the objects, in Base64.
     #[member(optional().sensitive())]
     pub sse_customer_key: Attr<String>,
-    /// The SHA-256 of that key, in base 64.
+    /// The SHA-256 hash of the customer-supplied encryption key, in Base64.
     #[member(optional())]
     pub sse_customer_key_sha256: Attr<String>,
-    /// The tenancy.
+    /// The OCID of the tenancy.
     #[member(optional())]
     pub tenancy_ocid: Attr<String>,
-    /// The user.
+    /// The OCID of the user.
     #[member(optional())]
     pub user_ocid: Attr<String>,
-    /// The folder of the states of other workspaces; `tf-state-env` if not said.
+    /// The folder of the states of all workspaces but the default one; `tf-state-env` by default.
     #[member(optional())]
     pub workspace_key_prefix: Attr<String>,
 }

@@ -10,84 +10,84 @@ pub struct Config {
     /// The ID of the access key.
     #[member(optional())]
     pub access_key: Attr<String>,
-    /// The access key.
+    /// The secret of the access key.
     #[member(optional())]
     pub secret_key: Attr<String>,
-    /// The token of a key that ends.
+    /// The security token of temporary credentials.
     #[member(optional())]
     pub security_token: Attr<String>,
-    /// The role of the machine.
+    /// The RAM role of the machine (ECS instance).
     #[member(optional())]
     pub ecs_role_name: Attr<String>,
     /// The region of the bucket.
     #[member(optional())]
     pub region: Attr<String>,
-    /// Where the service for roles (STS) is.
+    /// Endpoint of the Security Token Service (STS).
     #[member(optional())]
     pub sts_endpoint: Attr<String>,
-    /// Where the instance of Tablestore is.
+    /// Endpoint of the Tablestore instance.
     #[member(optional())]
     pub tablestore_endpoint: Attr<String>,
-    /// Where the bucket is, without the bucket's name.
+    /// Endpoint of the Object Storage Service, without the bucket's name.
     #[member(optional())]
     pub endpoint: Attr<String>,
     /// The name of the bucket.
     #[member(required())]
     pub bucket: Attr<String>,
-    /// The folder of the bucket in which the states are; `env:` if not said.
+    /// The folder of the bucket in which the states are; `env:` by default.
     #[member(optional())]
     pub prefix: Attr<String>,
-    /// The name of the state's object; `terraform.tfstate` if not said.
+    /// The name of the state's object; `terraform.tfstate` by default.
     #[member(optional())]
     pub key: Attr<String>,
-    /// The name of the instance of Tablestore; the first part of its address if not said.
+    /// The name of the Tablestore instance; the first label of its endpoint by default.
     #[member(optional())]
     pub tablestore_instance_name: Attr<String>,
-    /// The table for locks and checksums.
+    /// The Tablestore table for locks and checksums.
     #[member(optional())]
     pub tablestore_table: Attr<String>,
-    /// Whether objects are encrypted by the server.
+    /// If true, the service encrypts the objects at rest.
     #[member(optional())]
     pub encrypt: Attr<bool>,
-    /// Who may reach the objects: `private`, `public-read`, or `public-read-write`.
+    /// The access control list of the objects: `private`, `public-read`, or `public-read-write`.
     #[member(optional())]
     pub acl: Attr<String>,
-    /// The file with the profiles of the command line aliyun.
+    /// Path of the file with the profiles of the command line `aliyun`.
     #[member(optional())]
     pub shared_credentials_file: Attr<String>,
-    /// The profile in that file.
+    /// The profile in the shared credentials file.
     #[member(optional())]
     pub profile: Attr<String>,
-    /// A role to take on: the older way to say it.
+    /// The role to assume; now in the arguments `assume_role_*`.
     #[member(block())]
     pub assume_role: Set<AssumeRole>,
-    /// A role to take on.
+    /// The ARN of the role to assume.
     #[member(optional())]
     pub assume_role_role_arn: Attr<String>,
-    /// The name of the session in that role; `terraform` if not said.
+    /// The name of the session; `terraform` by default.
     #[member(optional())]
     pub assume_role_session_name: Attr<String>,
-    /// A policy that limits what may be done.
+    /// A policy that restricts the permissions of the session, as JSON.
     #[member(optional())]
     pub assume_role_policy: Attr<String>,
-    /// How long, in seconds: 900 to 3600, which is usual.
+    /// The duration of the session in seconds: 900 to 3600, which is the default.
     #[member(optional())]
     pub assume_role_session_expiration: Attr<i64>,
 }
 
-/// A role to take on.
+/// The role to assume.
 #[derive(Clone, Default, Model)]
 pub struct AssumeRole {
-    /// The role.
+    /// The ARN of the role.
     #[member(optional())]
     pub role_arn: Attr<String>,
     /// The name of the session.
     #[member(optional())]
     pub session_name: Attr<String>,
-    /// A policy that limits what may be done.
+    /// A policy that restricts the permissions of the session, as JSON.
     #[member(optional())]
     pub policy: Attr<String>,
-    /// How long, in seconds.
+    /// The duration of the session in seconds: 900 to 3600.
     #[member(optional())]
     pub session_expiration: Attr<i64>,
 }

@@ -174,8 +174,8 @@ impl Client {
         rows.map_err(|e| self.problem(summary, &e))
     }
 
-    /// Locks the row of a workspace, which is created if it does not exist. The creation lock is replaced by the lock of the row at
-    /// once, so that the first apply of another state need not wait.
+    /// Locks the row of a workspace, which is created if it does not exist. The creation lock is released as soon as the row is
+    /// locked, so that the first apply of another state need not wait.
     async fn try_lock(&self, connection: &Connection, workspace: &str) -> std::result::Result<Lock, Refusal> {
         let table = &self.table;
         let mut is_new = false;
@@ -235,7 +235,7 @@ impl Client {
         Err(Refusal::Held(format!("Workspace is already locked: {workspace}")))
     }
 
-    /// Runs a statement while no program creates a workspace in this schema, and Terraform none in any schema.
+    /// Runs a statement under the creation locks of this schema and of Terraform: meanwhile no other program creates a workspace here.
     async fn in_turn(
         &self,
         connection: &Connection,
@@ -249,7 +249,7 @@ impl Client {
         );
         let result = connection.batch_execute(&text).await;
         if result.is_err() {
-            // If the connection is closed, the transaction has ended, too.
+            // A failure is ignored: if the connection is closed, the transaction has ended with it.
             drop(connection.batch_execute("ROLLBACK").await);
         }
         result
@@ -329,8 +329,12 @@ impl LockedStore for Client {
 
     /// Writes without a condition: the lock of the session is the condition.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
-        let state = str::from_utf8(state)
-            .map_err(|_| Diagnostic::error(WRITE, "The state is no text in UTF-8, which is what the column takes."))?;
+        let state = str::from_utf8(state).map_err(|_| {
+            Diagnostic::error(
+                WRITE,
+                "The state is not UTF-8 text, so the table cannot store it. Nothing was written.",
+            )
+        })?;
         let text = format!(
             "INSERT INTO {} (name, data) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET data = $2 WHERE states.name = $1",
             self.table
@@ -362,8 +366,8 @@ impl LockedStore for Client {
             // -lock-timeout has an effect.
             Err(Refusal::Held(message)) => {
                 let number = format!(
-                    "{message}. The lock information below is that of this attempt: PostgreSQL does not say who holds a lock. It \
-                     ends with the session that took it, which \"SELECT * FROM pg_locks WHERE locktype = 'advisory'\" shows."
+                    "{message}. The lock information below is that of this attempt: PostgreSQL does not say who holds a lock. The \
+                     lock ends with its session, which \"SELECT * FROM pg_locks WHERE locktype = 'advisory'\" shows."
                 );
                 Err(LockError::held(Some(info), number))
             }
@@ -373,7 +377,7 @@ impl LockedStore for Client {
 
     async fn unlock(&self, workspace: &str, _id: &str) -> Result<()> {
         let mut session = self.session.lock().await;
-        // The lock of another session ends with it; no other session can release it.
+        // PostgreSQL releases a lock when its session ends, and no other session can release it.
         let Some(Held { number, is_new, .. }) = session.held.take() else {
             return Ok(());
         };
@@ -395,7 +399,7 @@ impl LockedStore for Client {
     }
 
     async fn holder(&self, _workspace: &str, own: &str) -> Result<Holder> {
-        // The session holds the lock while it lives, and only the server knows whether it does.
+        // The lock lives as long as the session, and only the server knows whether the session is alive.
         self.query(WRITE, "SELECT 1", &[]).await?;
         Ok(match &self.session().await?.held {
             Some(held) if held.id == own && !held.is_interrupted => Holder::Own,

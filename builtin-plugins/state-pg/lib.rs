@@ -32,33 +32,33 @@ pub const NAME: &str = "pg";
 /// The arguments of the block.
 #[derive(Clone, Default, Model)]
 pub struct Config {
-    /// The connection string: a `postgres://` URL, or words of the form `key=value`.
+    /// The connection string: a `postgres://` URL, or pairs of the form `key=value`.
     #[member(optional())]
     pub conn_str: Attr<String>,
     /// The PostgreSQL schema in which the table of states is.
     #[member(optional())]
     pub schema_name: Attr<String>,
-    /// How states are kept: `states`, as Terraform does, a whole state in each row; or `objects`, a row for each object, with the
-    /// history of all changes.
+    /// The layout of the database: `states`, a whole state in each row, as in Terraform; or `objects`, a row for each object,
+    /// with the history of all changes.
     #[member(optional())]
     pub layout: Attr<String>,
-    /// Whether the PostgreSQL schema is there already, and is not to be created.
+    /// If true, the PostgreSQL schema must exist already, and is not created.
     #[member(optional())]
     pub skip_schema_creation: Attr<bool>,
-    /// Whether the table is there already, and is not to be created.
+    /// If true, the table must exist already, and is not created.
     #[member(optional())]
     pub skip_table_creation: Attr<bool>,
-    /// Whether the index is there already, and is not to be created.
+    /// If true, the index must exist already, and is not created.
     #[member(optional())]
     pub skip_index_creation: Attr<bool>,
 }
 
-/// How states are kept.
+/// Layout of the tables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// Rows of whole states, as those of Terraform.
+    /// One row for each state, as in Terraform.
     States,
-    /// Rows of objects.
+    /// One row for each object, and the history.
     Objects,
 }
 

@@ -50,8 +50,8 @@ impl Connection {
 
 fn silent(summary: &str, settings: &Settings, limit: Duration, how: &str) -> Diagnostics {
     let detail = format!(
-        "PostgreSQL: {}: the server did not answer within {} seconds. Check whether it is overloaded, or whether something between \
-         holds the connection back. {how}",
+        "PostgreSQL: {}: the server did not answer within {} seconds. Check whether it is overloaded, or whether a firewall or \
+         proxy blocks the connection. {how}",
         settings.title,
         limit.as_secs()
     );
@@ -89,7 +89,7 @@ async fn open(settings: &Settings) -> Result<Connection> {
             format!("The certificates of the connection cannot be used: {e}."),
         )
     })?;
-    // The protocol inside TLS is not negotiated.
+    // Clients that negotiate TLS within the protocol of PostgreSQL offer no ALPN.
     tls.alpn_protocols.clear();
     let connecting = settings.config.connect(Encryption(Arc::new(tls)));
     let (client, connection) = connecting.await.map_err(failed)?;
@@ -133,7 +133,7 @@ pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error)
         None if text.contains("server does not support TLS") => {
             "To connect without encryption, add sslmode=disable to conn_str."
         }
-        None if error.is_closed() => "The connection ended. The server's log may say why.",
+        None if error.is_closed() => "The server closed the connection. Its log may say why.",
         None => "Check the host and the port in conn_str (or PGHOST, PGPORT), and whether the server is running.",
     };
     let advice = if advice.is_empty() {

@@ -29,7 +29,8 @@ pub(crate) const SILENCE_VARIABLE: &str = "MONOFORM_PG_TIMEOUT";
 
 const CONNECTING: Duration = Duration::from_secs(60);
 
-/// Far more than a large state takes on a slow connection: an answer is only noticed when it is complete.
+/// Default of [`Settings::silence`]. It is far more than a large state takes on a slow connection, since only a complete answer
+/// counts.
 const SILENCE: Duration = Duration::from_secs(600);
 
 /// Reason why the parameters cannot be used, as a whole sentence.
@@ -39,7 +40,7 @@ pub(crate) enum SettingsError {
     Seconds { name: &'static str, given: String },
     #[error("The environment variable {0} is set, which is not supported. Unset it.")]
     Variable(&'static str),
-    #[error("It is not known which user to connect as: name one in the connection string.")]
+    #[error("No user is set: name one in the connection string, or in the environment variable PGUSER.")]
     NoUser,
     #[error("The port of the connection string is no number: {0:?}.")]
     Port(String),
@@ -56,11 +57,14 @@ pub(crate) enum SettingsError {
     Mode(String),
     #[error("The file {0:?} with the private key (sslkey) can be read by others: run \"chmod 600 {0}\".")]
     ReadableKey(String),
-    #[error("The connection string is not a URL that can be understood: {0}.")]
+    #[error(
+        "The connection string is no valid URL: {0}. Its form is postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special \
+         characters in percent encoding."
+    )]
     Url(#[from] url::ParseError),
-    #[error("In the connection string, {0:?} has no value: it consists of words key=value.")]
+    #[error("In the connection string, {0:?} has no value: write {0}=VALUE.")]
     NoValue(String),
-    #[error("In the connection string, the value of {0:?} has no closing quote.")]
+    #[error("In the connection string, the value of {0:?} has no closing quote (').")]
     NoQuote(String),
 }
 
@@ -303,7 +307,7 @@ fn parse_url(text: &str) -> Result<Parameters, SettingsError> {
     Ok(out)
 }
 
-/// Parses words `key=value`. Values with spaces are in single quotes; a backslash escapes the next character.
+/// Parses pairs `key=value`. Values with spaces are in single quotes; a backslash escapes the next character.
 fn parse_words(text: &str) -> Result<Parameters, SettingsError> {
     let mut out = Parameters::new();
     let mut chars = text.chars().peekable();
@@ -350,7 +354,7 @@ fn stored_password(file: Option<&str>, wanted: [&String; 4]) -> Option<String> {
     // Like libpq, a password file that others can read is ignored.
     if others != 0 {
         tracing::warn!(
-            "the file of passwords {} is not used: others can read it",
+            "the password file {} is ignored, since other users can read it",
             path.display()
         );
         return None;

@@ -8,13 +8,13 @@ use monoform_sdk::schema::{block, optional, required};
 use monoform_sdk::{Any, Attr, Diagnostic, Diagnostics, Model, Result};
 use tfe::{Arguments, Kind, Problem, Settings, Tags};
 
-/// The host, and how it is entered: what both blocks have.
+/// The host and its token: the arguments that both blocks have.
 #[derive(Clone, Default, Model)]
 pub struct Server {
-    /// The host; app.terraform.io if none is named, neither here nor, for a cloud block, by TF_CLOUD_HOSTNAME.
+    /// The host. The default is TF_CLOUD_HOSTNAME (for a cloud block only), or else app.terraform.io.
     #[member(optional())]
     pub hostname: Attr<String>,
-    /// The token for the host. It is better kept out of the configuration: the command login stores one.
+    /// The token for the host. Better keep it out of the configuration: the command `login` stores one.
     #[member(optional())]
     pub token: Attr<String>,
 }
@@ -35,13 +35,13 @@ impl Server {
 /// The arguments of a `backend "remote"`.
 #[derive(Clone, Default, Model)]
 pub struct RemoteConfig {
-    /// Where the organization is.
+    /// The host of the organization.
     #[member(flatten)]
     pub server: Server,
     /// The organization that the workspaces belong to.
     #[member(required())]
     pub organization: Attr<String>,
-    /// Which workspaces are meant.
+    /// The workspaces that this configuration uses.
     #[member(block())]
     pub workspaces: Attr<RemoteWorkspaces>,
 }
@@ -49,10 +49,10 @@ pub struct RemoteConfig {
 /// The workspaces of a `backend "remote"`.
 #[derive(Clone, Default, Model)]
 pub struct RemoteWorkspaces {
-    /// The name of the only workspace, which is called default here.
+    /// The name of the only workspace, which is the workspace `default` of this configuration.
     #[member(optional())]
     pub name: Attr<String>,
-    /// What the names of all workspaces begin with; here they are called without it.
+    /// The prefix of the names of all workspaces. Commands show and take the names without it.
     #[member(optional())]
     pub prefix: Attr<String>,
 }
@@ -60,13 +60,13 @@ pub struct RemoteWorkspaces {
 /// The arguments of a `cloud` block.
 #[derive(Clone, Default, Model)]
 pub struct CloudConfig {
-    /// Where the organization is.
+    /// The host of the organization.
     #[member(flatten)]
     pub server: Server,
-    /// The organization that the workspaces belong to; or TF_CLOUD_ORGANIZATION.
+    /// The organization that the workspaces belong to. The default is TF_CLOUD_ORGANIZATION.
     #[member(optional())]
     pub organization: Attr<String>,
-    /// Which workspaces are meant.
+    /// The workspaces that this configuration uses.
     #[member(block())]
     pub workspaces: Attr<CloudWorkspaces>,
 }
@@ -74,10 +74,11 @@ pub struct CloudConfig {
 /// The workspaces of a `cloud` block.
 #[derive(Clone, Default, Model)]
 pub struct CloudWorkspaces {
-    /// The name of the only workspace; or TF_WORKSPACE.
+    /// The name of the only workspace. The default is TF_WORKSPACE.
     #[member(optional())]
     pub name: Attr<String>,
-    /// The project in which workspaces are created, and to which the list of workspaces is limited; or TF_CLOUD_PROJECT.
+    /// The project in which workspaces are created, and to which the list of workspaces is limited. The default is
+    /// TF_CLOUD_PROJECT.
     #[member(optional())]
     pub project: Attr<String>,
     /// The tags that all workspaces have: a list of names, or a map of names and values.

@@ -18,208 +18,208 @@ pub struct Config {
     /// The region of the bucket, and of the DynamoDB table if there is one.
     #[member(optional())]
     pub region: Attr<String>,
-    /// Accounts that may be used.
+    /// IDs of the accounts that the credentials may belong to.
     #[member(optional())]
     pub allowed_account_ids: Attr<Set<String>>,
-    /// Accounts that must not be used.
+    /// IDs of accounts that the credentials must not belong to.
     #[member(optional())]
     pub forbidden_account_ids: Attr<Set<String>>,
-    /// Where requests go, other than to the usual servers.
+    /// Custom endpoints of services.
     #[member(nested(optional()))]
     pub endpoints: Attr<Endpoints>,
-    /// Where requests to DynamoDB go; now in endpoints.
+    /// URL of a custom endpoint of DynamoDB; now in `endpoints`.
     #[member(optional())]
     pub dynamodb_endpoint: Attr<String>,
-    /// Where requests to S3 go; now in endpoints.
+    /// URL of a custom endpoint of S3; now in `endpoints`.
     #[member(optional())]
     pub endpoint: Attr<String>,
-    /// Where requests to IAM go; now in endpoints.
+    /// URL of a custom endpoint of IAM; now in `endpoints`.
     #[member(optional())]
     pub iam_endpoint: Attr<String>,
-    /// Where requests to STS go; now in endpoints.
+    /// URL of a custom endpoint of STS; now in `endpoints`.
     #[member(optional())]
     pub sts_endpoint: Attr<String>,
-    /// The region of the STS that is asked.
+    /// The region of the STS endpoint; that of the bucket by default.
     #[member(optional())]
     pub sts_region: Attr<String>,
-    /// The address of the metadata service of EC2.
+    /// URL of the EC2 instance metadata service.
     #[member(optional())]
     pub ec2_metadata_service_endpoint: Attr<String>,
-    /// Whether the metadata service of EC2 is reached by IPv4 or IPv6.
+    /// The protocol of the EC2 instance metadata service: `IPv4` or `IPv6`.
     #[member(optional())]
     pub ec2_metadata_service_endpoint_mode: Attr<String>,
-    /// Whether objects are encrypted by the server.
+    /// If true, S3 encrypts the objects at rest.
     #[member(optional())]
     pub encrypt: Attr<bool>,
-    /// The canned access control list of objects.
+    /// The canned ACL of the objects.
     #[member(optional())]
     pub acl: Attr<String>,
-    /// The access key.
+    /// The access key ID.
     #[member(optional())]
     pub access_key: Attr<String>,
-    /// The secret key.
+    /// The secret access key.
     #[member(optional())]
     pub secret_key: Attr<String>,
     /// The session token.
     #[member(optional())]
     pub token: Attr<String>,
-    /// The key of KMS that objects are encrypted with.
+    /// The ID or ARN of the KMS key that encrypts the objects.
     #[member(optional())]
     pub kms_key_id: Attr<String>,
-    /// The key that objects are encrypted with by the server and that only the client has, in Base64.
+    /// The customer-provided key of server-side encryption (SSE-C), in Base64.
     #[member(optional().sensitive())]
     pub sse_customer_key: Attr<String>,
     /// The DynamoDB table for locks and checksums.
     #[member(optional())]
     pub dynamodb_table: Attr<String>,
-    /// Whether locks are objects beside the states.
+    /// If true, a lock is an object beside the state (its key ends in `.tflock`).
     #[member(optional())]
     pub use_lockfile: Attr<bool>,
-    /// The profile in the shared files.
+    /// The profile in the shared configuration and credentials files.
     #[member(optional())]
     pub profile: Attr<String>,
-    /// How requests are repeated.
+    /// The retry mode: `standard` or `adaptive`.
     #[member(optional())]
     pub retry_mode: Attr<String>,
-    /// Files with configurations of profiles.
+    /// Paths of shared configuration files.
     #[member(optional())]
     pub shared_config_files: Attr<Set<String>>,
-    /// The file with credentials of profiles; now in shared_credentials_files.
+    /// Path of a shared credentials file; now in `shared_credentials_files`.
     #[member(optional())]
     pub shared_credentials_file: Attr<String>,
-    /// Files with credentials of profiles.
+    /// Paths of shared credentials files.
     #[member(optional())]
     pub shared_credentials_files: Attr<Set<String>>,
-    /// Whether credentials are used without a check by STS.
+    /// If true, credentials are not validated with STS.
     #[member(optional())]
     pub skip_credentials_validation: Attr<bool>,
-    /// Whether it is not asked which account is used.
+    /// If true, the account ID of the credentials is not requested.
     #[member(optional())]
     pub skip_requesting_account_id: Attr<bool>,
-    /// Whether the metadata service of EC2 is not asked for credentials.
+    /// If true, the EC2 instance metadata service is not used for credentials.
     #[member(optional())]
     pub skip_metadata_api_check: Attr<bool>,
-    /// Whether the name of the region is taken as it is.
+    /// If true, the name of the region is not validated.
     #[member(optional())]
     pub skip_region_validation: Attr<bool>,
-    /// Whether objects are written without a checksum.
+    /// If true, objects are uploaded without a checksum.
     #[member(optional())]
     pub skip_s3_checksum: Attr<bool>,
-    /// What the keys of all workspaces but the default one begin with.
+    /// The prefix of the keys of all workspaces but the default one; `env:` by default.
     #[member(optional())]
     pub workspace_key_prefix: Attr<String>,
-    /// Whether the bucket is a part of the path; now use_path_style.
+    /// If true, URLs are path-style; now `use_path_style`.
     #[member(optional())]
     pub force_path_style: Attr<bool>,
-    /// Whether the bucket is a part of the path in addresses, and not of the server's name.
+    /// If true, URLs are path-style: the bucket is part of the path, and not of the host name.
     #[member(optional())]
     pub use_path_style: Attr<bool>,
-    /// How often a request is sent at most.
+    /// The maximum number of attempts of a request; 5 by default.
     #[member(optional())]
     pub max_retries: Attr<i64>,
-    /// A role to take on.
+    /// The role to assume.
     #[member(nested(optional()))]
     pub assume_role: Attr<AssumeRole>,
-    /// A role to take on with a token of another identity provider.
+    /// The role to assume with a web identity token (OpenID Connect).
     #[member(nested(optional()))]
     pub assume_role_with_web_identity: Attr<WebIdentity>,
-    /// A file with the certificates that are trusted.
+    /// Path of a PEM file with the trusted CA certificates.
     #[member(optional())]
     pub custom_ca_bundle: Attr<String>,
-    /// The proxy for addresses with http.
+    /// URL of the proxy for HTTP requests.
     #[member(optional())]
     pub http_proxy: Attr<String>,
-    /// The proxy for addresses with https.
+    /// URL of the proxy for HTTPS requests.
     #[member(optional())]
     pub https_proxy: Attr<String>,
-    /// Servers that are asked without a proxy.
+    /// Hosts that are reached without a proxy, separated by commas.
     #[member(optional())]
     pub no_proxy: Attr<String>,
-    /// Whether every certificate is accepted.
+    /// If true, TLS certificates are not verified.
     #[member(optional())]
     pub insecure: Attr<bool>,
-    /// Whether servers are asked that meet the FIPS standard.
+    /// If true, FIPS endpoints are used.
     #[member(optional())]
     pub use_fips_endpoint: Attr<bool>,
-    /// Whether servers are asked by IPv4 and IPv6.
+    /// If true, dual-stack endpoints (IPv4 and IPv6) are used.
     #[member(optional())]
     pub use_dualstack_endpoint: Attr<bool>,
 }
 
-/// Where requests go.
+/// Custom endpoints of services.
 #[derive(Clone, Default, Model)]
 pub struct Endpoints {
-    /// DynamoDB.
+    /// URL of the endpoint of DynamoDB.
     #[member(optional())]
     pub dynamodb: Attr<String>,
-    /// IAM.
+    /// URL of the endpoint of IAM.
     #[member(optional())]
     pub iam: Attr<String>,
-    /// S3.
+    /// URL of the endpoint of S3.
     #[member(optional())]
     pub s3: Attr<String>,
-    /// IAM Identity Center, once SSO.
+    /// URL of the endpoint of IAM Identity Center (formerly SSO).
     #[member(optional())]
     pub sso: Attr<String>,
-    /// STS.
+    /// URL of the endpoint of STS.
     #[member(optional())]
     pub sts: Attr<String>,
 }
 
-/// A role to take on.
+/// The role to assume.
 #[derive(Clone, Default, Model)]
 pub struct AssumeRole {
-    /// The role.
+    /// The ARN of the role.
     #[member(required())]
     pub role_arn: Attr<String>,
-    /// How long, from 15 minutes to 12 hours: `1h30m`.
+    /// The duration of the session, from 15 minutes to 12 hours, such as `1h30m`.
     #[member(optional())]
     pub duration: Attr<String>,
-    /// What the owner of the role asks for.
+    /// The external ID that the trust policy of the role requires.
     #[member(optional())]
     pub external_id: Attr<String>,
-    /// A policy that limits what may be done, as JSON.
+    /// An IAM policy that restricts the permissions of the session, as JSON.
     #[member(optional())]
     pub policy: Attr<String>,
-    /// Policies that limit what may be done.
+    /// ARNs of IAM policies that restrict the permissions of the session.
     #[member(optional())]
     pub policy_arns: Attr<Set<String>>,
     /// The name of the session.
     #[member(optional())]
     pub session_name: Attr<String>,
-    /// Who takes on the role.
+    /// The source identity of the session: the person or program that assumes the role.
     #[member(optional())]
     pub source_identity: Attr<String>,
     /// Tags of the session.
     #[member(optional())]
     pub tags: Attr<BTreeMap<String, String>>,
-    /// Tags that further sessions get, too.
+    /// Keys of session tags that are passed on when roles are chained.
     #[member(optional())]
     pub transitive_tag_keys: Attr<Set<String>>,
 }
 
-/// A role to take on with a token.
+/// A role to assume with a web identity token.
 #[derive(Clone, Default, Model)]
 pub struct WebIdentity {
-    /// The role.
+    /// The ARN of the role.
     #[member(required())]
     pub role_arn: Attr<String>,
-    /// How long, from 15 minutes to 12 hours: `1h30m`.
+    /// The duration of the session, from 15 minutes to 12 hours, such as `1h30m`.
     #[member(optional())]
     pub duration: Attr<String>,
-    /// A policy that limits what may be done, as JSON.
+    /// An IAM policy that restricts the permissions of the session, as JSON.
     #[member(optional())]
     pub policy: Attr<String>,
-    /// Policies that limit what may be done.
+    /// ARNs of IAM policies that restrict the permissions of the session.
     #[member(optional())]
     pub policy_arns: Attr<Set<String>>,
     /// The name of the session.
     #[member(optional())]
     pub session_name: Attr<String>,
-    /// The token.
+    /// The web identity token.
     #[member(optional())]
     pub web_identity_token: Attr<String>,
-    /// The file with the token.
+    /// Path of a file with the web identity token.
     #[member(optional())]
     pub web_identity_token_file: Attr<String>,
 }

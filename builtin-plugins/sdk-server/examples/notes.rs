@@ -88,10 +88,10 @@ struct Note {
     /// The name of the note, and of its file.
     #[member(required().validate(Validator::custom(file_name)).requires_replace())]
     name: Attr<String>,
-    /// What it says.
+    /// The text of the note.
     #[member(optional().computed().default(String::new()))]
     text: Attr<String>,
-    /// How many bytes it has.
+    /// The size of the note in bytes.
     #[member(computed())]
     size: Attr<i64>,
 }
@@ -194,7 +194,7 @@ struct Memo {
     /// The title, and the name of the file.
     #[member(required().validate(Validator::custom(file_name)).requires_replace())]
     title: Attr<String>,
-    /// What it says.
+    /// The text of the note.
     #[member(required().requires_replace())]
     text: Attr<String>,
 }
@@ -231,13 +231,13 @@ impl Resource for MemoResource {
     }
 }
 
-/// What a note says, for this run only.
+/// The text of a note, for this run only.
 #[derive(Clone, Default, Model)]
 struct Said {
     /// The name of the note.
     #[member(required().validate(Validator::custom(file_name)))]
     name: Attr<String>,
-    /// What it says.
+    /// The text of the note.
     #[member(computed().sensitive())]
     text: Attr<String>,
 }
@@ -260,10 +260,10 @@ impl EphemeralResource for Text {
     }
 }
 
-/// What to look for.
+/// A search for notes.
 #[derive(Clone, Default, Model)]
 struct Search {
-    /// What the names of the notes begin with.
+    /// The prefix of the names of the notes.
     #[member(optional())]
     prefix: Attr<String>,
 }
@@ -311,13 +311,13 @@ impl ListResource for NoteList {
     }
 }
 
-/// Where the notes are copied to.
+/// A copy of all notes.
 #[derive(Clone, Default, Model)]
 struct Copy {
-    /// A directory.
+    /// Path of the directory for the copies.
     #[member(required())]
     to: Attr<String>,
-    /// What is written at the end of each copy. It is never stored, nor shown.
+    /// A text that is appended to each copy. It is neither stored nor shown.
     #[member(optional().write_only())]
     signature: Attr<String>,
 }

@@ -20,10 +20,10 @@ fn main() -> ExitCode {
 /// A lamp of a street.
 #[derive(Clone, Default, Model)]
 struct Lamp {
-    /// How bright.
+    /// The power of the lamp in watts.
     #[member(optional().computed())]
     watts: Attr<i64>,
-    /// Where it stands.
+    /// The position of the lamp: its distance from the beginning of the street.
     #[member(computed())]
     at: Attr<i64>,
 }
@@ -31,13 +31,13 @@ struct Lamp {
 /// A street.
 #[derive(Clone, Default, Model)]
 struct Street {
-    /// How long.
+    /// The length of the street.
     #[member(required())]
     length: Attr<i64>,
-    /// Its lamps.
+    /// The lamps of the street.
     #[member(block().computed())]
     lamp: Attr<Vec<Lamp>>,
-    /// Its signs, one at each end.
+    /// The signs of the street, one at each end.
     #[member(block().max_items(2))]
     sign: Vec<Sign>,
 }

@@ -43,7 +43,7 @@ model! {
 
 model! {
     pub struct Thing {
-        /// What it is called.
+        /// The name of the thing.
         pub name: Attr<String> = required().requires_replace(),
         /// Something secret.
         pub secret: Attr<String> = optional().sensitive(),
@@ -337,7 +337,7 @@ macro_rules! life {
         assert_eq!(
             described,
             [
-                ("name", "What it is called."),
+                ("name", "The name of the thing."),
                 ("secret", "Something secret."),
                 ("token", "Never kept."),
                 ("size", "Its size."),

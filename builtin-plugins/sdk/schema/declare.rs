@@ -509,7 +509,7 @@ mod tests {
     }
 
     model! {
-        /// What a part is.
+        /// A part.
         pub struct Part {
             pub name: Attr<String> = required(),
         }
@@ -531,10 +531,7 @@ mod tests {
         let schema = Schema::of::<Whole>();
         assert_eq!(schema.root.description, "A whole.\n\nIt has parts.");
         let blocks = &schema.root.blocks;
-        assert_eq!(
-            blocks[0].block.description, "What a part is.",
-            "unless the member says more"
-        );
+        assert_eq!(blocks[0].block.description, "A part.", "unless the member says more");
         assert_eq!(blocks[1].block.description, "The others.");
         assert_eq!(blocks[1].block.text, Text::Markdown);
         assert_eq!(schema.plain().root.blocks[1].block.attributes[0].text, Text::Plain);

@@ -1,4 +1,4 @@
-//! State client of the layout.
+//! State client of the layout "objects".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::client::{LIST, LOCK, READ, UNLOCK, WRITE};
 use crate::session::{Connection, connect, problem};
 use crate::settings::Settings;
 
-/// Begins a transaction. One that an abandoned request has left open is ended first; without one, that is a warning of the server.
+/// Begins a transaction. An abandoned request may have left one open, so that one is ended first. If none is open, the server only
+/// warns.
 const BEGIN: &str = "ROLLBACK; BEGIN";
 const BEGIN_SNAPSHOT: &str = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -72,7 +73,7 @@ async fn within<T>(
             Ok(done)
         }
         Err(failure) => {
-            // If the connection is closed, the transaction has ended, too.
+            // A failure is ignored: if the connection is closed, the transaction has ended with it.
             drop(connection.batch_execute("ROLLBACK").await);
             Err(failure)
         }
@@ -150,8 +151,8 @@ impl Client {
         Ok(updated > 0)
     }
 
-    /// Advisory locks with two numbers are apart from those with one, which are those of the default layout. The first number
-    /// distinguishes the schemas of a database.
+    /// Tries to take the advisory lock of a state. Its key is two numbers, since the default layout uses the keys of one number. The
+    /// first number distinguishes the schemas of a database.
     async fn try_advisory_lock(&self, connection: &Connection, state: i32) -> std::result::Result<bool, Failure> {
         let text = format!("SELECT pg_try_advisory_lock({}, $1)", self.lock_class());
         Ok(connection.query_one(&self.schema.sql(&text), &[&state]).await?.get(0))
@@ -229,7 +230,7 @@ impl Client {
         connection
             .execute(&self.schema.sql(text), &[&state, &info.id, &info.to_json()])
             .await?;
-        // The lock of a run that has not ended was free: its session had ended.
+        // The lock was free, so a run without a result has lost its session.
         let ended =
             "UPDATE {S}.runs SET result = 'interrupted', ended_at = now() WHERE state_id = $1 AND result IS NULL";
         connection.execute(&self.schema.sql(ended), &[&state]).await?;
@@ -254,7 +255,7 @@ impl Client {
         self.advisory_unlock(connection, held.state).await
     }
 
-    /// Ends the lock of another session, with that session. Returns false if there is no such lock.
+    /// Breaks the lock of another session by ending that session. Returns false if there is no such lock.
     async fn break_lock(
         &self,
         connection: &Connection,
@@ -268,7 +269,7 @@ impl Client {
                 return Ok(false);
             };
             let (state, pid): (i32, i32) = (row.get(0), row.get(1));
-            // The number of the process may belong to another session by now, so the session must hold this very lock.
+            // The process ID may belong to another session by now, so only a session that holds this very lock is ended.
             let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = $1 AND \
                        objsubid = 2 AND objid::bigint = $2 AND classid = '{S}.states'::regclass::oid AND database = (SELECT oid FROM \
                        pg_database WHERE datname = current_database())";
@@ -294,7 +295,7 @@ impl Client {
         }
     }
 
-    /// Writes the differences between the state that is stored and another one.
+    /// Writes the differences between the stored state and `next`.
     async fn write_state(
         &self,
         connection: &Connection,
@@ -356,7 +357,7 @@ impl Client {
         row.ok_or_else(|| Failure::Document(super::document::DocumentError::Version("none".to_owned())))
     }
 
-    /// Records a run. One without a lock is over with its write.
+    /// Records a run. A run without a lock ends with its write.
     async fn begin_run(
         &self,
         connection: &Connection,
@@ -462,7 +463,7 @@ impl LockedStore for Client {
 
     async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
         let mut session = self.session().await?;
-        // The server would give the same session the same lock again.
+        // PostgreSQL would grant the lock to this session a second time.
         if let Some(held) = session.held.get(workspace).filter(|held| !held.is_lost) {
             let message = format!("Workspace is already locked by this program: {workspace}.");
             return Err(LockError::held(Some(held.info.clone()), message));
@@ -507,7 +508,7 @@ impl LockedStore for Client {
             true => Ok(()),
             false => Err(Diagnostic::error(
                 UNLOCK,
-                format!("The state of the workspace {workspace:?} has no lock with the ID {id:?}."),
+                format!("The state of the workspace {workspace:?} has no lock with the ID {id:?}. It may have been released already."),
             )
             .into()),
         }

@@ -87,7 +87,7 @@ impl Rest {
     }
 }
 
-/// Members whose texts are borrowed while they are parsed, in their order, duplicates included.
+/// Members in their order, duplicates included. Their texts are borrowed while they are parsed.
 struct RawMembers(Vec<(String, Json)>);
 
 impl<'de> serde::Deserialize<'de> for RawMembers {
@@ -149,7 +149,7 @@ fn elements(text: &str, place: &str) -> Result<Vec<Box<RawValue>>, DocumentError
     Ok(list.unwrap_or_default())
 }
 
-/// A state, taken apart.
+/// State, split into its head, outputs and objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Document {
     pub head: Head,
@@ -259,7 +259,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Returns a text of limited length that differs for different keys: parts of addresses are longer than an index takes.
+    /// Returns a hash that identifies the key in an index, whose entries are too short for some addresses.
     pub fn sum(&self) -> String {
         let parts = [
             &self.module,
@@ -313,7 +313,7 @@ pub(crate) struct Object {
 const BEFORE_PRIVATE: &[&str] = &["identity_schema_version", "identity"];
 
 impl Object {
-    /// Reads an instance, and returns the rest of its key: that of the instance, and that of a deposed object.
+    /// Reads an instance. Returns the key of the instance, the key of a deposed object (empty for the current one), and the object.
     fn parse(text: &str, provider: &str, place: &str) -> Result<(String, String, Object), DocumentError> {
         let mut members = Rest::parse(text, place)?;
         let instance = members.take("index_key").map(Json::into_text).unwrap_or_default();
@@ -448,7 +448,7 @@ pub(crate) fn parse_resource(text: &str) -> Result<Vec<(Key, Object)>, DocumentE
 }
 
 impl Document {
-    /// Takes the text of a state apart.
+    /// Splits the text of a state.
     ///
     /// # Errors
     /// The text is encrypted, or no state in version 4 of the format.

@@ -1,4 +1,4 @@
-//! Answers to questions about the history of a state, and to queries.
+//! Answers about the history of a state, and results of queries.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -156,7 +156,7 @@ async fn query(connection: &Connection, schema: &Schema, sql: &str) -> Result<Re
     connection
         .batch_execute(&schema.sql("SET LOCAL search_path = {S}"))
         .await?;
-    // Prepared by itself first: the server refuses several statements in one.
+    // The text is prepared by itself first: the server refuses anything but one statement, which is safe to put in parentheses below.
     let statement = connection.prepare(sql).await?;
     let columns: Vec<&str> = statement.columns().iter().map(|column| column.name()).collect();
     if columns.is_empty() {

@@ -81,7 +81,7 @@ impl Json {
     }
 }
 
-/// Parses a text; `None` if `jsonb` cannot hold it, or too little of it.
+/// Parses a text. Returns `None` if it exceeds a limit of `jsonb`, or has a character that `jsonb` cannot hold.
 fn value_for_jsonb(text: &str) -> Option<Value> {
     if text.len() > LARGE {
         return None;

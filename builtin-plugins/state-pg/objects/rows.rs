@@ -1,4 +1,4 @@
-//! Rows of the tables: a whole state is read from them, and the differences between two states are written to them.
+//! Reads a whole state from the rows of the tables, and writes the differences between two states to them.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;

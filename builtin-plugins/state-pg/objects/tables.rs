@@ -10,8 +10,8 @@ use crate::settings::Settings;
 /// Statements that lead from each version of the tables to the next one.
 const MIGRATIONS: &[&str] = &[include_str!("tables_1.sql")];
 
-/// Advisory lock of programs that migrate the tables of a database. Locks with one number are those of the other layout, and negative
-/// numbers are those of no state there; this one is none of its creation locks, which have 32 bits.
+/// Advisory lock of programs that migrate the tables of a database. The default layout uses positive numbers for states and negative
+/// numbers of 32 bits for creation locks, so this number is none of them.
 const MIGRATION_LOCK: i64 = -0x6d6f_6e6f_666f_726d;
 
 /// Quoted name of the schema.
@@ -56,7 +56,7 @@ pub(crate) async fn prepare(connection: &Connection, settings: &Settings, tables
             "Schema has another layout",
             format!(
                 "The PostgreSQL schema {:?} has a table \"states\" of the default layout, with a whole state in each row. Name \
-                 another schema in schema_name, and bring the states there with \"init -migrate-state\".",
+                 another schema in schema_name, and move the states there with \"init -migrate-state\".",
                 tables.schema
             ),
         )
@@ -66,7 +66,7 @@ pub(crate) async fn prepare(connection: &Connection, settings: &Settings, tables
             "Tables are of a newer version",
             format!(
                 "The tables in the PostgreSQL schema {:?} have the version {found}, and this program knows versions up to {}. \
-                 Update it.",
+                 Update this program.",
                 tables.schema,
                 MIGRATIONS.len()
             ),
@@ -100,7 +100,7 @@ async fn migrate(
     schema: &Schema,
 ) -> std::result::Result<State, tokio_postgres::Error> {
     let current = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
-    // The usual case takes no lock and no privilege.
+    // In the usual case, this needs no lock and no privilege.
     match version(connection, schema).await? {
         found if found == current => return Ok(State::Ready),
         found if found > current => return Ok(State::Newer(found)),
