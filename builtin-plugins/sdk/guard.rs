@@ -129,7 +129,7 @@ fn remember(panic: &PanicHookInfo<'_>) {
         ),
     );
     let mut unreported = UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-    // No answer may come for long: the list must not grow meanwhile.
+    // There may be no answer for a long time, and the list must not grow meanwhile.
     if unreported.len() < UNREPORTED_LIMIT {
         unreported.push(warning);
     }

@@ -97,7 +97,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
             };
             bits = bits << 6 | u32::try_from(digit).ok()?;
         }
-        // A single digit is no byte.
+        // A single digit has only six bits, which are no whole byte.
         let count = chunk.len().checked_sub(1).filter(|count| *count > 0)?;
         out.extend((0..count).map(|i| (bits >> (16 - 8 * i) & 255) as u8));
     }

@@ -18,8 +18,8 @@ pub const UPDATE: u8 = 4;
 /// The timeout for deleting, for [`Timeouts`].
 pub const DELETE: u8 = 8;
 
-/// The `timeouts` block of a resource, or its attribute of this name: how long operations may take, as durations such as `"30m"`.
-/// The parameter says which there are, such as `{ CREATE | DELETE }`; by default, there are all four. A data source has `{ READ }`.
+/// The `timeouts` block of a resource, or its attribute of this name: time limits of operations, as durations such as `"30m"`.
+/// The parameter selects the operations, such as `{ CREATE | DELETE }`; by default, all four. A data source has `{ READ }`.
 ///
 /// ```
 /// use std::time::Duration;
