@@ -50,8 +50,8 @@ impl<C> Context<C> {
         self.client.clone().ok_or_else(|| {
             Diagnostic::error(
                 "Provider not configured",
-                "This operation needs the provider's configuration, which has not been given to it yet. This is a bug \
-                 of the program that called the plugin.",
+                "This operation needs a configured provider, and this one was not configured. This is a bug \
+                 in the program that called the plugin.",
             )
             .into()
         })
@@ -98,8 +98,8 @@ impl<C> Context<C> {
         }
         Err(Diagnostic::error(
             "Configuration not available",
-            "The plugin asked for the configuration of this object, write-only values included, in an operation that is \
-             not given one: only creating and updating are. This is a bug in the plugin.",
+            "The plugin requested the configuration of this object in an operation that has none: only creating and \
+             updating have one. This is a bug in the plugin.",
         )
         .into())
     }

@@ -34,8 +34,9 @@
 //!   a type of its own ([`Json`]), without loss of what a state file holds; any library can read its text.
 //!
 //! Of the crates of this repository, this one may use only `cty` (types and values), `locks` (records of locks), `process` (programs
-//! that plugins run) and `sdk-derive`. A whole provider, as a third party would write it, is in `examples/notes.rs` of `monoform-sdk-server`. To
-//! read the crate, begin with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; `served` answers requests.
+//! that plugins run) and `sdk-derive`. A whole provider, as a third party would write it, is in `examples/notes.rs` of
+//! `monoform-sdk-server`. To read the crate, begin with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`];
+//! `served` answers requests.
 
 #![warn(missing_docs)]
 

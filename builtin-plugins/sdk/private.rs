@@ -30,7 +30,7 @@ pub(crate) fn set<T: Cty>(private: &[u8], key: &str, value: Option<&T>) -> Resul
     if key.is_empty() || key.starts_with('.') {
         return Err(Diagnostic::error(
             "Invalid Key of Private Data",
-            format!("The plugin uses the key \"{key}\" for private data, but a key is not empty and begins with no point. This is a bug in the plugin."),
+            format!("The plugin uses the key \"{key}\" for private data, but a key must not be empty or begin with a dot. This is a bug in the plugin."),
         )
         .into());
     }

@@ -49,8 +49,8 @@ pub trait Resource: Send + Sync + 'static {
         Err(Diagnostic::error(
             "Unable to Upgrade Resource Identity",
             format!(
-                "The identity in the state has version {version}, and there is no way from there to version {}, the one of this \
-                 provider.",
+                "The identity in the state has version {version}, and this provider cannot upgrade it to its version, {}. Use \
+                 another version of the provider.",
                 Self::IDENTITY_VERSION
             ),
         )
@@ -404,8 +404,8 @@ impl<R: Resource> AnyResource for Entry<R> {
             None => Err(Diagnostic::error(
                 "Unable to Upgrade Resource State",
                 format!(
-                    "The state has schema version {version}, and there is no way from there to version {current}, the \
-                     one of this provider."
+                    "The state has schema version {version}, and this provider cannot upgrade it to its version, \
+                     {current}. Use another version of the provider."
                 ),
             )
             .into()),

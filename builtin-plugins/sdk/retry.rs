@@ -314,7 +314,7 @@ impl Waiter {
             Some(object) => Ok(object),
             None => Err(Diagnostic::error(
                 "Object Not Found",
-                format!("The object was not there {} times in a row.", self.absent),
+                format!("The object was absent {} times in a row.", self.absent),
             )
             .into()),
         }
@@ -346,7 +346,7 @@ impl Waiter {
             if !pause.is_zero() {
                 let how = || match &last {
                     Some(state) => format!("its state was \"{state}\", and was to become {}", self.goal(gone)),
-                    None => format!("it was not there, and was to become {}", self.goal(gone)),
+                    None => format!("it was absent, and was to become {}", self.goal(gone)),
                 };
                 match limit.pause(pause).await {
                     Pause::Over => {}

@@ -59,22 +59,22 @@ const ALL: [(u8, &str, &str); 4] = [
     (
         CREATE,
         "create",
-        "How long creating may take, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
+        "Time limit of creating, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
     ),
     (
         READ,
         "read",
-        "How long reading may take, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
+        "Time limit of reading, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
     ),
     (
         UPDATE,
         "update",
-        "How long updating may take, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
+        "Time limit of updating, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
     ),
     (
         DELETE,
         "delete",
-        "How long deleting may take, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
+        "Time limit of deleting, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
     ),
 ];
 
