@@ -26,7 +26,7 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
     let id = text(arguments, "kms_key_id")?;
     let spec = text(arguments, "key_spec")?;
     if !SPECS.contains(&spec) {
-        let why = format!("invalid key_spec {spec}, expected one of {}", SPECS.join(", "));
+        let why = format!("key_spec must be one of {}, and not {spec:?}", SPECS.join(", "));
         return Err(KeyError::Configuration(why));
     }
     let context = arguments.get("encryption_context").and_then(|value| value.as_object());
@@ -36,7 +36,7 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
         .collect();
     let mut config: state_s3::Config = of_backend(arguments, &["kms_key_id"])?;
-    // As in OpenTofu, which has no argument to skip the check for new regions and other services.
+    // As in OpenTofu, the region is not checked: there is no argument to skip the check for new regions and other services.
     config.skip_region_validation = true.into();
     let kms = Kms::connect(&config).await.map_err(KeyError::configuration)?;
     let Some(stored) = stored else {
@@ -62,7 +62,7 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
     let blob = stored.ciphertext_blob.filter(|blob| !blob.is_empty());
     let blob = blob.ok_or_else(|| KeyError::Metadata("there is no ciphertext_blob".to_owned()))?;
     let mut body = json!({"KeyId": id, "CiphertextBlob": blob});
-    // The stored context, so that the configuration may change.
+    // The stored context is used, so that the configured one can change.
     if !stored.encryption_context.is_empty() {
         body["EncryptionContext"] = json!(stored.encryption_context);
     }

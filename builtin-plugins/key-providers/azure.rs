@@ -8,7 +8,7 @@ use state_azurerm::Vault;
 
 use crate::{Arguments, Key, KeyError, key_length, metadata, of_backend, random, text, written};
 
-/// Metadata of a key. Bytes are in base64; those that an algorithm does not have are null.
+/// Metadata of a key. Bytes are in base64, or null if the algorithm does not use them.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     ciphertext: Option<String>,
@@ -25,7 +25,7 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
     let address = text(arguments, "vault_uri")?;
     let algorithm = algorithm(arguments)?;
     check_names(name, address)
-        .map_err(|why| KeyError::Configuration(format!("misconfigured key vault name or key name: {why}")))?;
+        .map_err(|why| KeyError::Configuration(format!("vault_uri or vault_key_name is not valid: {why}")))?;
     let length = key_length(arguments, None)?;
     let config: state_azurerm::Config = of_backend(arguments, &[])?;
     let vault = Vault::connect(&config, address)
@@ -98,7 +98,7 @@ fn algorithm(arguments: &Arguments) -> Result<&'static str, KeyError> {
         Some(192) => Ok("A192GCM"),
         Some(256) => Ok("A256GCM"),
         _ => Err(KeyError::Configuration(
-            "when symmetric is set to true, symmetric_key_size must be given a value of 128, 192, or 256".to_owned(),
+            "with symmetric = true, symmetric_key_size must be 128, 192, or 256".to_owned(),
         )),
     }
 }
@@ -118,7 +118,7 @@ fn sent_bytes(text: &str) -> Result<String, KeyError> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Reason why a name is none of Azure, as a clause.
+/// Reason why Azure does not allow a name, as a clause.
 #[derive(Debug, thiserror::Error)]
 enum NameError {
     #[error("Azure requires a key name of 1 to 127 letters, numbers, or hyphens")]

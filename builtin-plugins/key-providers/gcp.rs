@@ -30,10 +30,10 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
         let refused = |why: &str| KeyError::Configuration(format!("additional_authenticated_data must be {why}"));
         let bytes = BASE64.decode(text).map_err(|_| refused("valid standard base64"))?;
         if bytes.len() > LARGEST_DATA {
-            return Err(refused("less than the limit of 64 KiB"));
+            return Err(refused("at most 64 KiB"));
         }
     }
-    // In the backend, the name of this argument is that of a key for objects of a bucket.
+    // The backend has an argument of the same name, which is a key for objects of a bucket.
     let config: state_gcs::Config = of_backend(arguments, &["kms_encryption_key"])?;
     let kms = Kms::new(&config).map_err(KeyError::configuration)?;
     let Some(stored) = stored else {
@@ -59,7 +59,7 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
     let ciphertext = stored.ciphertext.filter(|text| !text.is_empty());
     let ciphertext = ciphertext.ok_or_else(|| KeyError::Metadata("there is no ciphertext".to_owned()))?;
     let mut body = json!({"ciphertext": ciphertext});
-    // It is not among the metadata: the configuration must have it for reading, too.
+    // The metadata do not have this data, so the configuration must set it for decryption, too.
     if let Some(data) = data {
         body["additionalAuthenticatedData"] = data.into();
     }

@@ -1,11 +1,11 @@
 //! Key providers of clouds, for the encryption of states and saved plans: `aws_kms`, `azure_vault`, `gcp_kms`.
 //!
-//! The core starts a process for each request, as it does for the key provider `external`: what clouds need, clients and
-//! ways to log in, is in no process that does not use it. A request is a JSON document on the standard input, [`Request`],
+//! The core starts a process for each request, as it does for the key provider `external`. So the clients of clouds, and their
+//! ways to log in, are in no process that does not use them. A request is a JSON document on the standard input, [`Request`],
 //! and its answer is one on the standard output, after a line that names the protocol.
 //!
-//! The credentials are those of the backends of the same clouds, whose crates send the requests; the metadata in the
-//! answers are those of OpenTofu.
+//! Credentials are found as by the backends of the same clouds, whose crates send the requests. The metadata in the answers have
+//! the format of OpenTofu.
 
 mod aws;
 mod azure;
@@ -113,11 +113,11 @@ pub fn serve(name: &str) -> ExitCode {
 
 fn answer(name: &str, text: &[u8]) -> Result<Key, KeyError> {
     let request: Request =
-        serde_json::from_slice(text).map_err(|e| KeyError::Failure(format!("the request is none: {e}")))?;
+        serde_json::from_slice(text).map_err(|e| KeyError::Failure(format!("the request is not valid: {e}")))?;
     let stored = request.metadata.map(|text| BASE64.decode(text)).transpose();
     let stored = stored.map_err(|e| KeyError::Metadata(e.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| KeyError::Failure(format!("the process cannot work: {e}")))?;
+    let runtime = runtime.map_err(|e| KeyError::Failure(format!("the process cannot start its runtime: {e}")))?;
     let (arguments, stored) = (&request.arguments, stored.as_deref());
     runtime.block_on(async {
         match name {
@@ -129,7 +129,7 @@ fn answer(name: &str, text: &[u8]) -> Result<Key, KeyError> {
     })
 }
 
-/// Reads the arguments that a backend has, too, but for those that mean something else there.
+/// Reads the arguments that a backend has as well, without `other`: arguments that mean something else there.
 fn of_backend<C: Cty>(arguments: &Arguments, other: &[&str]) -> Result<C, KeyError> {
     let shared = arguments.iter().filter(|(name, _)| !other.contains(&name.as_str()));
     let document = Json::Object(shared.map(|(name, value)| (name.clone(), value.clone())).collect());
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(error("aws_kms", "{}"), configuration("kms_key_id must be provided"));
         assert_eq!(
             error("aws_kms", r#"{"kms_key_id":"k","key_spec":"AES_512"}"#),
-            configuration("invalid key_spec AES_512, expected one of AES_256, AES_128")
+            configuration("key_spec must be one of AES_256, AES_128, and not \"AES_512\"")
         );
         assert_eq!(
             error("gcp_kms", r#"{"kms_encryption_key":"k","key_length":1025}"#),

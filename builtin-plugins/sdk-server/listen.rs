@@ -84,7 +84,7 @@ pub(crate) fn connections(
                     Some(acceptor) => match acceptor.accept(stream).await {
                         Ok(stream) => Connection::Encrypted(Box::new(stream)),
                         Err(error) => {
-                            tracing::warn!(%error, "a client could not prove itself");
+                            tracing::warn!(%error, "a client was refused, since the TLS handshake with it failed");
                             return;
                         }
                     },

@@ -126,7 +126,7 @@ pub(crate) async fn gather(
         total = usize::try_from(piece.total_length).unwrap_or_default();
         state.extend_from_slice(&piece.bytes);
     }
-    let meta = meta.ok_or_else(|| Status::invalid_argument("no piece says which state it belongs to"))?;
+    let meta = meta.ok_or_else(|| Status::invalid_argument("no piece names the state store and the workspace"))?;
     // A stream that breaks off can look like one that has ended; without this check, half a state would be stored.
     if state.len() != total {
         let what = format!("{} of {total} bytes of the state arrived", state.len());

@@ -31,7 +31,7 @@ fn fill<'a>(
             return Err(Diagnostic::error(
                 "Unsupported Argument",
                 format!(
-                    "There is no attribute and no block {name:?} here. There is: {}.",
+                    "There is no attribute or block {name:?} here. There are: {}.",
                     names.join(", ")
                 ),
             )

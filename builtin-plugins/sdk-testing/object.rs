@@ -328,7 +328,7 @@ impl<'h, P: Provider> Object<'h, P> {
         let lenient = self.harness.provider.is_lenient(&self.name);
         let mut found = Diagnostics::new();
         let Some(state) = &self.state else {
-            let detail = "The object is to exist, but there is none after the operation.";
+            let detail = "The plan has an object, but there is none after the operation.";
             return Err(Diagnostic::error("Provider produced inconsistent result after apply", detail).into());
         };
         // The core accepts such differences from types of the legacy SDK, and only logs them.
@@ -388,7 +388,7 @@ impl<'h, P: Provider> Object<'h, P> {
         match &self.state {
             None => Ok(()),
             Some(_) => {
-                let detail = "The object is to be destroyed, but there is one after the operation.";
+                let detail = "The plan destroys the object, but there is one after the operation.";
                 Err(Diagnostic::error("Provider produced inconsistent result after apply", detail).into())
             }
         }

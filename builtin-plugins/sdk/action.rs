@@ -25,7 +25,7 @@ use crate::stop::Stop;
 /// model! {
 ///     /// A ring of the bell.
 ///     pub struct Ring {
-///         /// How many times.
+///         /// The number of rings.
 ///         pub times: Attr<i64> = required(),
 ///     }
 /// }

@@ -19,8 +19,8 @@ pub(crate) fn own_rules<M: Model>(config: &Value, rules: impl FnOnce(&M) -> Diag
     }
 }
 
-/// Adds what a plugin's own rules have found to what the rules of the schema have found. A value that does not fit its Rust type is
-/// reported once.
+/// Adds the findings of a plugin's own rules to those of the schema's rules. A value that does not fit its Rust type is reported
+/// once.
 pub(crate) fn with_own_rules(mut found: Diagnostics, own: Diagnostics) -> Diagnostics {
     let reported = |own: &Diagnostic| {
         own.summary == UNREADABLE

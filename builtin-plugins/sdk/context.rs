@@ -50,8 +50,8 @@ impl<C> Context<C> {
         self.client.clone().ok_or_else(|| {
             Diagnostic::error(
                 "Provider not configured",
-                "This operation needs the provider's configuration, which has not been given to it yet. This is a bug \
-                 of the program that called the plugin.",
+                "This operation needs a configured provider, and this one was not configured. This is a bug \
+                 in the program that called the plugin.",
             )
             .into()
         })
@@ -98,17 +98,17 @@ impl<C> Context<C> {
         }
         Err(Diagnostic::error(
             "Configuration not available",
-            "The plugin asked for the configuration of this object, write-only values included, in an operation that is \
-             not given one: only creating and updating are. This is a bug in the plugin.",
+            "The plugin requested the configuration of this object in an operation that has none: only creating and \
+             updating have one. This is a bug in the plugin.",
         )
         .into())
     }
 
-    /// Runs a part of the operation for this time at most. If the time is over, or a stop is requested, the part is cut off at the
-    /// place where it waits.
+    /// Runs a part of the operation with this time limit. If the time is over, or a stop is requested, the part is dropped at its
+    /// current `await`.
     ///
     /// # Errors
-    /// The errors of the part, or one that says why it was cut off.
+    /// The errors of the part, or an error with the reason for which it was ended early.
     pub async fn within<T>(&self, time: Duration, part: impl Future<Output = Result<T>>) -> Result<T> {
         let mut stop = self.stop();
         tokio::select! {
@@ -123,7 +123,7 @@ impl<C> Context<C> {
     /// Returns the private data of this key that was stored with the object; `None` if there is none.
     ///
     /// # Errors
-    /// It has another type, or the private data has no keys, because it was stored by [`Context::set_private`].
+    /// The value has another type, or the private data has no keys, because it was stored by [`Context::set_private`].
     pub fn private_value<T: Cty>(&self, key: &str) -> Result<Option<T>> {
         private::get(&self.private, key)
     }

@@ -24,8 +24,8 @@ impl Deferral {
         Diagnostic::error(
             "Deferral not allowed",
             format!(
-                "This cannot be done now, because {missing}, and this run cannot put it off. Apply what comes before it \
-                 first, with -target."
+                "This cannot be done now, because {missing}, and this run cannot defer it. Apply the objects that it \
+                 depends on first, with -target."
             ),
         )
     }

@@ -66,8 +66,8 @@ fn with_an_error(mut found: Diagnostics) -> Diagnostics {
     if !found.has_errors() {
         found.push(Diagnostic::error(
             "Plugin Failed Without an Error",
-            "The plugin says that this operation failed, but not why: it returned an Err whose diagnostics hold no error. This \
-             is a bug in the plugin.",
+            "The plugin reported a failure of this operation without a reason: it returned an Err whose diagnostics hold no \
+             error. This is a bug in the plugin.",
         ));
     }
     found
@@ -78,8 +78,8 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Diagnostics {
     Diagnostic::error(
         "Plugin panicked",
         format!(
-            "The plugin stopped in the middle of this operation because of a bug of its own: {}. What it did before that is \
-             not undone. The log (TF_LOG=debug) says where it happened.",
+            "The plugin stopped in the middle of this operation because of a bug in it: {}. Changes that it made before are \
+             not undone. The log (TF_LOG=debug) has the place of the bug.",
             message(panic)
         ),
     )
@@ -122,14 +122,14 @@ fn remember(panic: &PanicHookInfo<'_>) {
     let warning = Diagnostic::warning(
         "Plugin task panicked",
         format!(
-            "A task that this plugin runs beside its calls stopped because of a bug in the plugin: {}{}. What the task was \
-             doing is unfinished.",
+            "A task that this plugin runs beside its calls stopped because of a bug in the plugin: {}{}. Its work is \
+             unfinished.",
             message(panic.payload()),
             place.unwrap_or_default()
         ),
     );
     let mut unreported = UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-    // No answer may come for long: the list must not grow meanwhile.
+    // There may be no answer for a long time, and the list must not grow meanwhile.
     if unreported.len() < UNREPORTED_LIMIT {
         unreported.push(warning);
     }

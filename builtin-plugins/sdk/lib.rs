@@ -1,41 +1,42 @@
 //! SDK for plugins: the built-in ones, and those of third parties.
 //!
-//! A plugin is a program that does one kind of work for Terraform, OpenTofu or Monoform: it is started by them, and
-//! answers their calls over gRPC on a local socket. An author who uses this crate sees nothing of that. A provider is
+//! A plugin is a program that does one kind of work for Terraform, OpenTofu or Monoform: they start it, and it answers
+//! their calls over gRPC on a local socket. This crate hides the protocol from authors. A provider is
 //! a struct that implements [`Provider`] and lists its members: each type of managed resource implements [`Resource`],
 //! each data source [`DataSource`], each ephemeral resource [`EphemeralResource`], each action [`Action`], and a [`Function`] is a
-//! signature with a closure; a place where states are kept is a [`StateStore`]. A provisioner implements [`Provisioner`].
+//! signature with a closure; a store of states implements [`StateStore`]. A provisioner implements [`Provisioner`].
 //!
 //! This crate is the author's side, and knows no protocol. The crate `monoform-sdk-server` serves what is written against it:
 //! `main` is one call of its function `serve_provider`. The crate `monoform-sdk-testing` drives it in tests.
 //!
-//! What makes the work short:
+//! What the SDK does for authors:
 //! - Attributes are fields of a struct, declared together with their schema ([`derive@Model`], or [`model!`]); [`Attr`] says whether
 //!   a value is known, null or unknown. No plugin walks maps by hand.
-//! - Plans are put together from the schema ([`plan`]): defaults, what becomes unknown, what keeps its prior value, what means
-//!   replacement. A resource adds only what is special about it.
+//! - Plans are computed from the schema ([`plan`]): defaults, unknown values, prior values that are kept, replacements. A resource
+//!   adds only what is special about it.
 //! - The usual rules for configurations are in the schema too ([`validate`]).
 //! - States of earlier schema versions are read with their own models ([`Upgrader`]).
 //!
-//! What holds everywhere:
+//! Guarantees:
 //! - A schema is compiled once, when it is first used; no call converts it again. Models of types that a run does not use cost
 //!   nothing.
-//! - A schema that cannot work is refused when a host or a test asks for the schemas, with all that is wrong and where.
+//! - A schema that cannot work is refused when a host or a test asks for the schemas, with all errors and their paths.
 //! - A panic in a plugin's code is a diagnostic for that call, and the plugin goes on. What the call saved before
 //!   ([`Context::save`], [`Context::set_private`]) is kept, as after an error.
 //! - A panic in a task or thread that the plugin started itself is a warning in its next answer.
-//! - Calls run side by side, each on a thread of its own: one that blocks its thread holds up no other, however many there are.
-//!   A task that a call spawns (`tokio::spawn`) shares sixteen threads with all others, and work of it that blocks belongs in
-//!   [`blocking`]. A provider of which nothing ever blocks can say so ([`NeverBlocks`]), and its calls become a little cheaper.
-//! - Each call has its own signal to stop ([`Stop`]), set when the user asks for it, or when the caller waits no
-//!   more. Closing an ephemeral resource is never asked to stop.
+//! - Calls run in parallel, each on a thread of its own: a call that blocks its thread does not delay any other call.
+//!   Tasks that calls spawn (`tokio::spawn`) share sixteen threads, so their blocking work belongs in [`blocking`]. A provider
+//!   whose code never blocks can declare that ([`NeverBlocks`]), which makes its calls a little cheaper.
+//! - Each call has its own stop signal ([`Stop`]), set when the user requests a stop, or when the caller disconnects.
+//!   Closing an ephemeral resource gets no stop signal.
 //! - No plugin outlives the program that started it.
-//! - No feature of a library that an author may use as well is asked for. JSON is a type of its own ([`Json`]), which says all that
-//!   a state file says; its text is what any library reads.
+//! - The SDK enables no feature of a library that an author may use as well, since features hold for the whole build. So JSON is
+//!   a type of its own ([`Json`]), without loss of what a state file holds; any library can read its text.
 //!
-//! This crate may use `cty` (types and values), `locks` (records of locks), `process` (programs that plugins run) and `sdk-derive` of
-//! ours and nothing else. A whole provider, as a third party would write it, is in `examples/notes.rs` of `monoform-sdk-server`. To
-//! read the crate, begin with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; `served` answers requests.
+//! Of the crates of this repository, this one may use only `cty` (types and values), `locks` (records of locks), `process` (programs
+//! that plugins run) and `sdk-derive`. A whole provider, as a third party would write it, is in `examples/notes.rs` of
+//! `monoform-sdk-server`. To read the crate, begin with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`];
+//! `served` answers requests.
 
 #![warn(missing_docs)]
 
@@ -89,7 +90,7 @@ pub mod served;
 #[doc(hidden)]
 pub mod wire;
 
-// The names that derived code uses hold in this crate, too.
+// Derived code names the crate `monoform_sdk`, which must resolve in this crate, too.
 extern crate self as monoform_sdk;
 
 #[doc(no_inline)]
@@ -119,20 +120,20 @@ pub use meaning::CustomType;
 /// /// A network.
 /// #[derive(Clone, Default, Model)]
 /// pub struct Network {
-///     /// The name. Another one means another network.
+///     /// The name. A change of the name replaces the network.
 ///     #[member(required().requires_replace())]
 ///     pub name: Attr<String>,
-///     /// How many machines fit in.
+///     /// The number of machines.
 ///     #[member(optional().computed().default(16i64).validate(Validator::AtLeast(1)))]
 ///     pub size: Attr<i64>,
-///     /// What is let in.
+///     /// Traffic that is let in.
 ///     #[member(block())]
 ///     pub rule: Vec<Rule>,
 ///     #[member(flatten)]
 ///     pub identity: Identity,
 /// }
 ///
-/// /// Something that is let in.
+/// /// A kind of traffic that is let in.
 /// #[derive(Clone, Default, Model)]
 /// pub struct Rule {
 ///     /// The port.
@@ -140,7 +141,7 @@ pub use meaning::CustomType;
 ///     pub port: Attr<i64>,
 /// }
 ///
-/// /// What every object of this provider has.
+/// /// Attributes of every object of this provider.
 /// #[derive(Clone, Default, Model)]
 /// pub struct Identity {
 ///     /// The id.
@@ -150,15 +151,14 @@ pub use meaning::CustomType;
 /// ```
 ///
 /// The type of a field gives the type of the attribute, and the comment on it is the description that users see. The
-/// expression in `#[member(…)]` says the rest:
+/// expression in `#[member(…)]` declares the rest:
 /// - [`required()`](schema::required), [`optional()`](schema::optional) or [`computed()`](schema::computed), with what
-///   [`Attribute`](schema::Attribute) adds: defaults, rules, what happens to planned values;
+///   [`Attribute`](schema::Attribute) adds: defaults, rules, modifiers of planned values;
 /// - [`nested(…)`](schema::nested) around one of these, for an attribute that has attributes of its own: the field's type is
 ///   `Attr` of another model, or of a `Vec`, `Set` or `BTreeMap<String, _>` of one;
 /// - [`block()`](schema::block) for nested blocks: the field's type is `M` (always there), `Attr<M>` (at most one), `Vec<M>`,
 ///   `Set<M>` or `BTreeMap<String, M>` of another model `M`; an `Attr` of the last three stands for blocks whose number may be
-///   unknown, in a plan; [`computed()`](schema::BlockBuilder::computed) after it, for an `Attr`, where the plugin may say which
-///   there are;
+///   unknown, in a plan; [`computed()`](schema::BlockBuilder::computed) after it, for an `Attr` of blocks that the plugin may set;
 /// - the word `flatten`: the members of another model are members of this one, too.
 ///
 /// A name that Rust does not allow for a field stands before the expression: `#[member(name = "self", optional())]`.

@@ -4,7 +4,7 @@
 //! others) and of the author's own spans around it. A task that a call spawns has them, too, if it is spawned with
 //! `.in_current_span()`.
 //!
-//! What must not be in a log is named once, usually when the provider is configured:
+//! Secrets are declared once, usually when the provider is configured, and are hidden in all later lines:
 //!
 //! ```
 //! use monoform_sdk::log::{mask_fields, mask_texts};
@@ -33,12 +33,12 @@ pub fn mask_fields<T: Into<String>>(names: impl IntoIterator<Item = T>) {
 pub fn mask_texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) {
     let mut all = TEXTS.write().unwrap_or_else(PoisonError::into_inner);
     for text in texts.into_iter().map(Into::into) {
-        // An empty text is everywhere, and hides nothing.
+        // An empty text occurs everywhere: masking it would hide nothing.
         if !text.is_empty() && !all.contains(&text) {
             all.push(text);
         }
     }
-    // A secret that has another one in it is hidden as a whole.
+    // Longer texts first: a secret that contains another one is hidden as a whole.
     all.sort_by_key(|text| std::cmp::Reverse(text.len()));
 }
 

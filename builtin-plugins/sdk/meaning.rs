@@ -5,15 +5,16 @@ use cty::{Type, Value};
 use crate::model::{Cty, ModelError};
 use crate::type_rules::TypeRules;
 
-/// A Rust type that is written as a simpler type, accepts some of its values only, and can tell which of them mean the same.
+/// A Rust type that is written as a simpler type (its base), accepts only some values of the base, and defines which of them mean
+/// the same.
 ///
 /// A field of such a type needs no rule and no plan modifier:
 /// - a configured value that the type does not accept is an error of the configuration, at its path;
-/// - a value that means the same as the one before it ([`CustomType::same`]) is no change: a plan keeps the prior value, and the
-///   results of creating, updating and reading keep the planned or stored one. Otherwise a service that answers the same document
+/// - a value that means the same as the prior one ([`CustomType::same`]) is no change: a plan keeps the prior value, and the
+///   results of creating, updating and reading keep the planned or stored one. Otherwise a service that returns the same document
 ///   in another form would cause a difference in every plan, or break the rule that a result is as planned.
 ///
-/// [`types`](crate::types) has those that many providers need.
+/// [`types`](crate::types) has the custom types that many providers need.
 ///
 /// ```
 /// use monoform_sdk::model::ModelError;

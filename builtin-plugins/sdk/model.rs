@@ -392,7 +392,7 @@ impl Model for Empty {
 /// model! {
 ///     /// A name made of words.
 ///     pub struct Pet {
-///         /// How many words.
+///         /// The number of words.
 ///         pub length: Attr<i64> = optional().computed().default(2i64).requires_replace(),
 ///         /// The name.
 ///         pub id: Attr<String> = computed().keep(),

@@ -38,7 +38,7 @@ impl ModelError {
     /// values.
     fn not_known_yet(self) -> Diagnostics {
         let detail = format!(
-            "This cannot be planned before the value is known: {}. Apply what the value comes from first, with -target. (To the \
+            "This cannot be planned before the value is known: {}. Apply the objects that it comes from first, with -target. (To the \
              author of the plugin: a field that is an Attr, such as Attr<Vec<Rule>> for blocks, can be unknown.)",
             self.message
         );
@@ -62,8 +62,8 @@ impl From<ModelError> for Diagnostics {
         Diagnostic::error(
             "Value Conversion Error",
             format!(
-                "A value has not the form this plugin works with: {}. This is a bug in the plugin, or of the program \
-                 that called it.",
+                "A value does not have the form that this plugin expects: {}. This is a bug in the plugin, or in the \
+                 program that called it.",
                 error.message
             ),
         )

@@ -12,7 +12,7 @@ use crate::diag::Diagnostics;
 pub enum Modifier {
     /// Keeps the prior value if the planned one is unknown only because the configuration does not set it.
     Keep,
-    /// Keeps the prior value as [`Modifier::Keep`] does, unless it is null: a result that was not there before may be there now.
+    /// Keeps the prior value as [`Modifier::Keep`] does, unless it is null: a result that was absent may exist now.
     KeepNonNull,
     /// Replaces the object if the planned value differs from the prior one.
     RequiresReplace,
@@ -119,7 +119,7 @@ fn values_changed(old: &Value, new: &Value) -> bool {
     if old == new {
         return false;
     }
-    // The value may come out different, so the plan has to announce the replacement.
+    // The value may turn out to be different, so the plan has to announce the replacement.
     if !new.is_known() {
         return true;
     }

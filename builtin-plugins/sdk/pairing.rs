@@ -19,8 +19,8 @@ pub(crate) fn pair(members: &[CompiledMember], planned: &[Value], config: &[Valu
     let mut pairs: Vec<Pair> = (configured.into_iter())
         .map(|config| Pair { config, prior: None })
         .collect();
-    // The core has already merged what it could: where it found an object of before, the two are equal. That decides first, so
-    // that of several objects with the same configured parts each keeps its own results.
+    // Where the core could match a planned object with a prior one, the two are equal. These pairs come first, so that of several
+    // objects with the same configured parts each keeps its own results.
     for (pair, planned) in pairs.iter_mut().zip(planned) {
         pair.prior = take(&mut taken, |i| prior[i] == *planned);
     }

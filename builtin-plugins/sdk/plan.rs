@@ -1,14 +1,14 @@
 //! Computation of a plan: the proposed object, defaults, unknown values, and the modifiers of each attribute.
 //!
 //! The steps, in this order:
-//! 1. Defaults fill what the configuration leaves out; write-only attributes become null; values that mean the same as before become
-//!    the ones of before ([`CustomType`](crate::CustomType)).
-//! 2. If that differs from the object of before (or there is none), every computed attribute or block that the configuration
+//! 1. Defaults are set for attributes that the configuration leaves out; write-only attributes become null; values that mean the
+//!    same as the prior ones become the prior ones ([`CustomType`](crate::CustomType)).
+//! 2. If the result differs from the prior object (or there is none), every computed attribute or block that the configuration
 //!    leaves out and that has no default becomes unknown.
 //! 3. Each attribute's [`Modifier`]s run, in the order they were declared.
 //! 4. The resource's own hook ([`Resource::plan`](crate::Resource::plan)) has the last word.
 //!
-//! All but the last work on plain values with the compiled schema: no model is built for them.
+//! Steps 1 to 3 work on plain values with the compiled schema: no model is built for them.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ impl Pass for Defaults {
                     (Some(default), Some(config)) if config.is_null() => default,
                     _ => at.planned,
                 };
-                // A value with the meaning of before is no change.
+                // A value that means the same as the prior one is no change.
                 at.prior
                     .map_or_else(|| value.clone(), |prior| a.rules.settled(prior, value))
             }
@@ -83,8 +83,8 @@ impl Pass for Defaults {
     }
 }
 
-/// Steps 2 and 3. They are one pass because an object of a set that has become partly unknown can no longer be found among the objects
-/// of before: each object is matched once, in its proposed form.
+/// Steps 2 and 3. They are one pass, because an object of a set that has become partly unknown can no longer be matched with the prior
+/// objects: each object is matched once, in its proposed form.
 struct Results {
     /// Set if anything differs from the prior object.
     change: bool,
@@ -109,7 +109,7 @@ impl Pass for Results {
 
     fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, parent: &Parent<'_>) -> Value {
         let modifiers = member.modifiers();
-        // Most members have none.
+        // Most members have no modifiers.
         if modifiers.is_empty() {
             return at.planned.clone();
         }
@@ -213,7 +213,7 @@ fn walk_block(
     let config = at.config.and_then(Value::as_seq).unwrap_or_default();
     let prior = at.prior.and_then(Value::as_seq).unwrap_or_default();
     let pairs = match nesting {
-        // Elements of a set have no position; those of a list are the same as long as theirs is.
+        // Elements of a set have no position; elements of a list are identified by theirs.
         Nesting::Set => pair(members, items, config, prior),
         _ => (0..items.len())
             .map(|i| Pair {

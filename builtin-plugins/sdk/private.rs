@@ -30,7 +30,7 @@ pub(crate) fn set<T: Cty>(private: &[u8], key: &str, value: Option<&T>) -> Resul
     if key.is_empty() || key.starts_with('.') {
         return Err(Diagnostic::error(
             "Invalid Key of Private Data",
-            format!("The plugin uses the key \"{key}\" for private data, but a key is not empty and begins with no point. This is a bug in the plugin."),
+            format!("The plugin uses the key \"{key}\" for private data, but a key must not be empty or begin with a dot. This is a bug in the plugin."),
         )
         .into());
     }
@@ -97,7 +97,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
             };
             bits = bits << 6 | u32::try_from(digit).ok()?;
         }
-        // A single digit is no byte.
+        // A single digit has only six bits, which are no whole byte.
         let count = chunk.len().checked_sub(1).filter(|count| *count > 0)?;
         out.extend((0..count).map(|i| (bits >> (16 - 8 * i) & 255) as u8));
     }

@@ -32,15 +32,15 @@ pub trait Provider: Send + Sync + 'static {
         Schema::of::<Self::Config>()
     }
 
-    /// The schema of the `provider_meta` blocks that modules may have for this provider (`terraform { provider_meta "NAME" {…} }`);
-    /// without one, they may not. The values are [`Context::provider_meta`](crate::Context::provider_meta).
+    /// The schema of the `provider_meta` blocks that modules may have for this provider (`terraform { provider_meta "NAME" {…} }`).
+    /// Without a schema, modules cannot have such blocks. [`Context::provider_meta`](crate::Context::provider_meta) returns the values.
     fn meta_schema(&self) -> Option<Schema> {
         None
     }
 
     /// True if code of this provider may block its thread outside of [`blocking`](crate::blocking): by reading files, by a blocking
     /// client, or by long computations. Each call then runs on a thread of its own, so that one that blocks does not hold up the
-    /// others. Where nothing blocks, calls are a little cheaper on one thread.
+    /// others. If nothing blocks, false makes calls a little cheaper.
     const BLOCKS: bool = true;
 
     /// Adds all members of the provider to a table.
@@ -51,7 +51,7 @@ pub trait Provider: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Creates the client from the configuration. One of `configure` and [`Provider::configure_with`] is written.
+    /// Creates the client from the configuration. An author implements either this or [`Provider::configure_with`].
     async fn configure(&self, _config: Self::Config, _terraform_version: &str) -> Result<Self::Client> {
         Err(Diagnostic::error(
             "Provider not configured",
@@ -107,7 +107,7 @@ pub trait Provider: Send + Sync + 'static {
 /// pub fn provider() -> impl Provider {
 ///     Plain(|members| {
 ///         let text = vec![Parameter::new::<String>("text", "Any text.")];
-///         members.function("length", Function::new("A length.", "How long it is.", text, |arguments| {
+///         members.function("length", Function::new("A length.", "Returns the number of characters.", text, |arguments| {
 ///             Ok(arguments.get::<String>(0)?.len() as i64)
 ///         }));
 ///     })
@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(error.argument, Some(1), "{error:?}");
     }
 
-    /// How often the schema of [`Counted`] was built.
+    /// Number of times that the schema of [`Counted`] was built.
     static BUILT: AtomicUsize = AtomicUsize::new(0);
 
     struct Counted;

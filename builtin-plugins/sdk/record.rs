@@ -9,15 +9,15 @@ use crate::diag::{Diagnostic, Result};
 use crate::model::{Cty, Model, ModelError};
 use crate::schema::Member;
 
-/// The values of an object whose schema is made at run time, from the description of a service perhaps. A resource, data source or
-/// other member has it as its model, and returns the schema from its method `schema`:
+/// The values of an object whose schema is made at run time, such as from the description of a service. A resource, data source or
+/// other member has this type as its model, and returns the schema from its method `schema`:
 ///
 /// ```
 /// use monoform_sdk::cty::Type;
 /// use monoform_sdk::schema::{computed, intern, required};
 /// use monoform_sdk::{Context, Members, Record, Resource, Result, Schema, async_trait};
 ///
-/// /// A type of the service, as its description says.
+/// /// A type of the service, as its description declares it.
 /// struct Described {
 ///     fields: Vec<(String, Type)>,
 /// }
@@ -91,7 +91,7 @@ impl Default for Record {
     }
 }
 
-/// Shows names only: which values are secret is known by the schema alone.
+/// Shows names only, since only the schema knows which values are secret.
 impl fmt::Debug for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.0.entries().into_iter().flatten().map(|(name, _)| name);
@@ -127,7 +127,7 @@ impl Model for Record {
     }
     fn to_object(&self, ty: &Arc<ObjectType>) -> Value {
         let value = |name: &str, ty: &Type| match self.0.get(name) {
-            // What cannot be converted is reported when the object is encoded.
+            // A value that cannot be converted is reported when the object is encoded.
             Some(value) => cty::convert::convert(value, ty).unwrap_or_else(|_| value.clone()),
             None => Value::null(ty.clone()),
         };

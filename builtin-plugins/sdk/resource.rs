@@ -49,8 +49,8 @@ pub trait Resource: Send + Sync + 'static {
         Err(Diagnostic::error(
             "Unable to Upgrade Resource Identity",
             format!(
-                "The identity in the state has version {version}, and there is no way from there to version {}, the one of this \
-                 provider.",
+                "The identity in the state has version {version}, and this provider cannot upgrade it to its version, {}. Use \
+                 another version of the provider.",
                 Self::IDENTITY_VERSION
             ),
         )
@@ -66,8 +66,8 @@ pub trait Resource: Send + Sync + 'static {
     const PLANS_DESTROY: bool = false;
 
     /// True if the object exists in the state alone: [`Resource::read`] would always return its argument, and a state of the
-    /// current schema version needs no refresh. This is announced to the host, beside the protocol; a host that understands it need
-    /// not call.
+    /// current schema version needs no refresh. This is announced to the host beside the protocol; a host that knows the announcement
+    /// can skip the call.
     const STATE_ONLY: bool = false;
 
     /// True if [`Resource::generate_config`] is implemented. If it is true for one resource of a provider, the host calls it for
@@ -121,7 +121,7 @@ pub trait Resource: Send + Sync + 'static {
     }
 
     /// Finds an existing object by the identity that a user set: a model with the attributes of [`Resource::identity`], in which
-    /// everything else is null. An identity of one attribute is passed on to [`Resource::import`] as text, unless this is written.
+    /// everything else is null. By default, an identity of one attribute is passed on to [`Resource::import`] as text.
     async fn import_identity(&self, identity: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model> {
         let attributes = self.identity();
         let [attribute] = attributes.as_slice() else {
@@ -297,7 +297,7 @@ impl<R: Resource> Entry<R> {
     }
 
     /// Combines the result of an operation with the data of its context. A saved object is kept after a panic, too.
-    /// The planned or stored object of before keeps its values where the new ones mean the same.
+    /// Values that mean the same as those of the planned or stored object `before` are replaced by the latter.
     fn answer(&self, result: Result<Option<R::Model>>, before: Option<&Value>, mut cx: Context<R::Client>) -> Answer {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
@@ -404,8 +404,8 @@ impl<R: Resource> AnyResource for Entry<R> {
             None => Err(Diagnostic::error(
                 "Unable to Upgrade Resource State",
                 format!(
-                    "The state has schema version {version}, and there is no way from there to version {current}, the \
-                     one of this provider."
+                    "The state has schema version {version}, and this provider cannot upgrade it to its version, \
+                     {current}. Use another version of the provider."
                 ),
             )
             .into()),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::stop::Stop;
 
-/// Pauses between attempts: each twice as long as the one before, with a random part, so that many objects do not ask at the same
-/// instant.
+/// Pauses between attempts: each twice as long as the one before, with a random part, so that many objects do not send requests at
+/// the same instant.
 #[derive(Clone, Copy, Debug)]
 struct Backoff {
     next: Duration,
@@ -49,7 +49,7 @@ impl Limit {
     fn new(timeout: Duration, stop: Stop) -> Limit {
         Limit {
             timeout,
-            // A time beyond what the clock can say never ends.
+            // A time beyond the range of the clock never ends.
             end: Instant::now().checked_add(timeout),
             stop,
         }
@@ -157,7 +157,7 @@ impl Retry {
     /// stop end the pauses between attempts. At least one attempt is made.
     ///
     /// # Errors
-    /// The errors of the last attempt, with an error before them that says why there was no other, if there could have been one.
+    /// The errors of the last attempt. If another attempt was possible, an error before them has the reason why it was not made.
     pub async fn run<T, F>(&self, stop: Stop, mut attempt: impl FnMut() -> F + Send) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Failure>> + Send,
@@ -251,7 +251,7 @@ pub struct Waiter {
 
 impl Waiter {
     /// Waits while the object has one of the pending states, until it has one of the target states. Any other state is an error; if
-    /// there are no pending states, all others are. The first look is at once, the next ones after pauses from one to ten seconds.
+    /// there are no pending states, all others are. It is read at once, and then after pauses from one to ten seconds.
     #[must_use]
     pub fn new(pending: &'static [&'static str], target: &'static [&'static str], timeout: Duration) -> Waiter {
         Waiter {
@@ -268,7 +268,7 @@ impl Waiter {
         }
     }
 
-    /// Sets the time before the first look.
+    /// Sets the time before the object is read first.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Waiter {
         self.delay = delay;
@@ -285,21 +285,22 @@ impl Waiter {
         self
     }
 
-    /// Sets how often in a row the object may be absent; 20 times by default. Services that copy their data show an object late.
+    /// Sets the number of consecutive reads in which the object may be absent; 20 by default. Services with replicated data show an
+    /// object late.
     #[must_use]
     pub fn absent(mut self, times: u32) -> Waiter {
         self.absent = times;
         self
     }
 
-    /// Sets how often in a row the object must have a target state; once by default.
+    /// Sets the number of consecutive reads in which the object must have a target state; 1 by default.
     #[must_use]
     pub fn in_a_row(mut self, times: u32) -> Waiter {
         self.in_a_row = times;
         self
     }
 
-    /// Looks at the object until it has a target state. `look` returns its state and itself, or `None` while it is absent.
+    /// Reads the object until it has a target state. `look` returns its state and the object, or `None` while it is absent.
     ///
     /// # Errors
     /// The errors of `look`; an error if the object has another state, is absent for too long, does not reach a target state in time,
@@ -313,17 +314,17 @@ impl Waiter {
             Some(object) => Ok(object),
             None => Err(Diagnostic::error(
                 "Object Not Found",
-                format!("The object was not there {} times in a row.", self.absent),
+                format!("The object was absent {} times in a row.", self.absent),
             )
             .into()),
         }
     }
 
-    /// Looks at the object until it is absent, [`in_a_row`](Waiter::in_a_row) as often as that is set. Target states are states in
-    /// which it is as good as absent.
+    /// Reads the object until it is absent, in as many consecutive reads as [`in_a_row`](Waiter::in_a_row) sets. An object in a
+    /// target state counts as absent.
     ///
     /// # Errors
-    /// As those of [`Waiter::wait`].
+    /// Like those of [`Waiter::wait`].
     pub async fn wait_gone<T, S, F>(&self, stop: Stop, look: impl FnMut() -> F + Send) -> Result<()>
     where
         S: AsRef<str>,
@@ -345,7 +346,7 @@ impl Waiter {
             if !pause.is_zero() {
                 let how = || match &last {
                     Some(state) => format!("its state was \"{state}\", and was to become {}", self.goal(gone)),
-                    None => format!("it was not there, and was to become {}", self.goal(gone)),
+                    None => format!("it was absent, and was to become {}", self.goal(gone)),
                 };
                 match limit.pause(pause).await {
                     Pause::Over => {}
@@ -456,7 +457,7 @@ mod tests {
         Waiter::new(pending, &["ready"], Duration::from_secs(3600)).pauses(SHORT, SHORT)
     }
 
-    /// Looks that see these states one after another, and the last one for ever.
+    /// Reads that return these states one after another, and the last one for ever.
     fn looks(
         states: &'static [Option<&'static str>],
     ) -> impl FnMut() -> std::future::Ready<Result<Option<(&'static str, usize)>>> {

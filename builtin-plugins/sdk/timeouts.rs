@@ -18,8 +18,8 @@ pub const UPDATE: u8 = 4;
 /// The timeout for deleting, for [`Timeouts`].
 pub const DELETE: u8 = 8;
 
-/// The `timeouts` block of a resource, or its attribute of this name: how long operations may take, as durations such as `"30m"`.
-/// The parameter says which there are, such as `{ CREATE | DELETE }`; by default, there are all four. A data source has `{ READ }`.
+/// The `timeouts` block of a resource, or its attribute of this name: time limits of operations, as durations such as `"30m"`.
+/// The parameter selects the operations, such as `{ CREATE | DELETE }`; by default, all four. A data source has `{ READ }`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -59,22 +59,22 @@ const ALL: [(u8, &str, &str); 4] = [
     (
         CREATE,
         "create",
-        "How long creating may take, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
+        "Time limit of creating, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
     ),
     (
         READ,
         "read",
-        "How long reading may take, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
+        "Time limit of reading, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
     ),
     (
         UPDATE,
         "update",
-        "How long updating may take, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
+        "Time limit of updating, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
     ),
     (
         DELETE,
         "delete",
-        "How long deleting may take, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
+        "Time limit of deleting, as a duration such as `30s` or `2h45m`; units are `s`, `m` and `h`.",
     ),
 ];
 

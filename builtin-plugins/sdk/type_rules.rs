@@ -1,4 +1,4 @@
-//! The rules of Rust types: which values they accept, and which of them mean the same.
+//! Rules of Rust types: the values that a type accepts, and the values that mean the same.
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ pub(crate) fn of_object(parts: Vec<(Option<&'static str>, TypeRules)>) -> TypeRu
 }
 
 impl TypeRules {
-    /// Returns the rules of a type that accepts the values for which `check` returns no error, and of whose values two mean the same
-    /// if `same` returns true. `base` has the rules of the type that it is written as.
+    /// Returns the rules of a type that accepts the values for which `check` returns no error. Two values mean the same if `same`
+    /// returns true. `base` has the rules of the type that values are written as.
     pub(crate) fn custom(
         check: fn(&Value) -> Option<ModelError>,
         same: fn(&Value, &Value) -> bool,
@@ -61,7 +61,7 @@ impl TypeRules {
         TypeRules(Some(Arc::new(Rules::Custom { check, same, base })))
     }
 
-    /// Returns the rule of a type that accepts some values only, and of which no two mean the same.
+    /// Returns the rule of a type that accepts only some values, no two of which mean the same.
     pub(crate) fn checked(check: fn(&Value) -> Option<ModelError>) -> TypeRules {
         TypeRules::custom(check, |_, _| false, TypeRules::default())
     }
@@ -108,7 +108,7 @@ impl TypeRules {
         if let Rules::Custom { check, base, .. } = rules {
             let before = out.0.len();
             base.check(path, value, out);
-            // What the simpler type refuses has one error.
+            // A value that the base type refuses already has an error.
             if out.0.len() == before
                 && let Some(error) = check(value).filter(|error| !error.unknown)
             {
@@ -132,7 +132,7 @@ impl TypeRules {
         }));
     }
 
-    /// Returns a new value in which each part that means the same as before is the part of before.
+    /// Returns the new value with each part that means the same as the prior part replaced by the latter.
     pub(crate) fn settled(&self, before: &Value, after: &Value) -> Value {
         let (Some(rules), true, true) = (self.0.as_deref(), before.is_present(), after.is_present()) else {
             return after.clone();
@@ -154,7 +154,7 @@ impl TypeRules {
             let found = match &part {
                 Part::Attribute(name) => before.get(name),
                 Part::Key(key) => before.get(key),
-                // An element of a set is the same as any that it equals in meaning.
+                // Elements of a set are matched by meaning, since they have no key.
                 Part::SetElement => of_before.iter().find(|b| rules.settled(b, inner) == **b),
                 Part::Index(i) => of_before.get(*i),
             };

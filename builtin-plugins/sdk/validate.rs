@@ -30,8 +30,8 @@
 //! ```
 //!
 //! Summaries and details follow a fixed vocabulary, because people search for them and tests match on them. Rules apply to
-//! known values: an unknown value satisfies every rule, and is validated again when it is known. Null satisfies every rule but those
-//! that demand a value.
+//! known values: an unknown value satisfies every rule, and is validated again when it is known. Null satisfies every rule except
+//! those that require a value.
 //!
 //! # Names
 //!
@@ -73,8 +73,8 @@
 //! | `disk[*].size` | in all blocks or elements |
 //! | `disk[0].size`, `tags["owner"]` | in one of them |
 //!
-//! An expression that names nothing in the schema is refused when the plugin starts. Where it names several values, one that is set
-//! is a conflict, and one that is not set is missing.
+//! An expression that names nothing in the schema is refused when the plugin starts. If it names several values, any that is set is
+//! a conflict for rules about conflicts, and any that is not set is missing for rules that require it.
 
 mod expression;
 mod groups;
@@ -490,7 +490,7 @@ impl Validator {
             }
             Validator::Custom(rule) => rule(check),
             Validator::Named(rule) => (rule.run)(check),
-            // Run for each part before this.
+            // These rules ran before, for each part.
             Validator::Each(_) | Validator::Keys(_) | Validator::All(_) | Validator::Any(..) => None,
             _ => self.run_on_value(check),
         }

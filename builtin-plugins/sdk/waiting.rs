@@ -11,8 +11,8 @@ pub fn report_waiting_with(send: fn(&str)) {
     SEND.get_or_init(|| send);
 }
 
-/// Tells the user that a server has not answered for a while: "Waiting for HOST to answer...". Other programs than Monoform write it
-/// to their log. Without the report, a waiting store looks as if it hung.
+/// Tells the user that a server has not answered for a while: "Waiting for HOST to answer...". Terraform and OpenTofu write the
+/// message to their log. Without it, a waiting store looks as if it hung.
 pub fn report_waiting(host: &str) {
     if let Some(send) = SEND.get() {
         send(host);

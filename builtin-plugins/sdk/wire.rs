@@ -6,7 +6,7 @@ use cty::{Path, Step, Type, Value};
 use crate::diag::{Diagnostic, Result};
 use crate::model::ModelError;
 
-/// An encoded value: msgpack or JSON, the other one is empty; null if both are empty.
+/// An encoded value: either msgpack or JSON has bytes. If both are empty, the value is null.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
     pub msgpack: Vec<u8>,

@@ -13,7 +13,7 @@ use state::codec::Head;
 /// The only version of the format.
 const VERSION: &str = "v0";
 
-/// Data that key providers store with a text, to find the key again: by the address or the alias of the provider.
+/// Data that key providers store with a text to find the key again, by the address or the alias of the provider.
 pub(crate) type Metadata = BTreeMap<String, Vec<u8>>;
 
 #[derive(Serialize)]

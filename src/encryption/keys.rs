@@ -69,7 +69,7 @@ impl Builder {
         format!("method.{}.{}", method.ty, method.name)
     }
 
-    /// Builds a method. Returns it with the metadata by which its keys are found again.
+    /// Builds a method. Returns it with the metadata from which its keys are found again.
     pub fn method(&self, index: usize, mode: Mode<'_>) -> Result<(Method, Metadata), Diagnostics> {
         let component = &self.settings.methods[index];
         let Some(schema) = method::schema(&component.ty) else {
@@ -136,7 +136,7 @@ impl Builder {
         if !value.is_wholly_known() {
             let problem = Diagnostic::error(
                 "Unable to compute static value",
-                "An argument depends on something that is not known before a plan is made.",
+                "An argument depends on a value that is not known before a plan is made. Use variables, locals and literal values.",
             );
             return Err(problem.at(&component.range).into());
         }
@@ -221,7 +221,7 @@ impl Builder {
             Mode::Decrypt(stored) => {
                 let decryption = match stored.get(&key) {
                     Some(metadata) => Some(built.stored_key(metadata).map_err(failed)?),
-                    // Another method has encrypted the text.
+                    // The text has no metadata of this key provider, so another method has encrypted it.
                     None => None,
                 };
                 Keys {

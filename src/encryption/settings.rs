@@ -73,7 +73,7 @@ impl Settings {
     /// Reads the body of a block.
     ///
     /// # Errors
-    /// An argument or block is unknown, or is there twice.
+    /// An argument or block is unknown or duplicate.
     pub fn decode(body: &Body) -> Result<Settings, Diagnostics> {
         let mut decoder = Decoder(Diagnostics::new());
         let settings = decoder.settings(body);
@@ -168,7 +168,7 @@ impl Settings {
     }
 }
 
-/// Returns type and name of `ROOT.TYPE.NAME`. In JSON it is the text of a string.
+/// Returns type and name of `ROOT.TYPE.NAME`, which is a string in JSON.
 pub(crate) fn address(expr: &Expr, root: &str) -> Option<(Arc<str>, Arc<str>)> {
     match expr {
         Expr::Json(json) => address(&syntax::json::unquoted(json.node())?.0, root),

@@ -108,7 +108,7 @@ impl Cipher for Target {
             if self.is_plain(*method) {
                 continue;
             }
-            // A key that cannot be had is an error at once: only where it can, another one may be the right one.
+            // A key that cannot be obtained is an error at once. The next method is tried only if the key is there but does not fit.
             let ready = self.decrypting(*method, &metadata).map_err(clause)?;
             match ready.decrypt(&data) {
                 Ok(text) => {

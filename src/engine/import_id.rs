@@ -15,7 +15,7 @@ pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>
     let (value, marks) = value.unmark_deep();
     if marks.is_ephemeral() {
         return Err(wrong(
-            "The import ID is ephemeral. Another value could be applied than was planned, so it must not be.",
+            "The import ID is ephemeral, so its value at apply could differ from the planned one. Use another value.",
         ));
     }
     let value = cty::convert(&value, &Type::String)
@@ -41,7 +41,7 @@ pub(crate) fn import_identity(
     let wrong = |summary: &str, detail: String| -> Diagnostics { Diagnostic::error(summary, detail).at(range).into() };
     let Some(identity) = &schema.identity else {
         let detail = format!(
-            "Objects of the type \"{ty}\" have no identity. Say which one to import with the argument \"id\", or select a \
+            "Objects of the type \"{ty}\" have no identity. Name the object to import with the argument \"id\", or select a \
              version of the provider in which they have one."
         );
         return Err(wrong(INVALID_IDENTITY, detail));

@@ -150,7 +150,7 @@ pub async fn upgrade(
 fn upgrade_problems(value: &Value, schema: &Schema, address: &dyn Display) -> Diagnostics {
     let mut wrong = Vec::new();
     if value.is_null() {
-        wrong.push(format!("The provider upgraded the state of {address} to nothing."));
+        wrong.push(format!("The provider upgraded the state of {address} to null."));
     }
     wrong.extend(unknown_paths(value).iter().map(|path| {
         format!("The provider upgraded the state of {address} to an object in which {address}{path} is not known.")
@@ -158,7 +158,7 @@ fn upgrade_problems(value: &Value, schema: &Schema, address: &dyn Display) -> Di
     wrong.extend(given_write_only(&schema.block, value).iter().map(|path| {
         format!(
             "The provider upgraded the state of {address} to an object with a value for the write-only attribute \
-             \"{address}{path}\", which is never kept."
+             \"{address}{path}\", which is never stored."
         )
     }));
     let each = wrong.into_iter().map(|what| {
@@ -207,8 +207,8 @@ pub fn read_problems(
 ) -> Diagnostics {
     let mut problems = unknowns(value, address, |path| {
         let what = format!(
-            "Provider \"{provider}\" returned an unknown value for {address}{path} {when}. What exists is known, so every \
-             value must be."
+            "Provider \"{provider}\" returned an unknown value for {address}{path} {when}. All values of an \
+             existing object must be known."
         );
         ("Provider produced invalid object", what)
     });
@@ -345,8 +345,8 @@ pub fn returned_write_only(
         Diagnostic::error(
             summary,
             format!(
-                "Provider \"{provider}\" returned a value for the write-only attribute \"{address}{path}\" {when}. What is \
-                 given for a write-only attribute is never read back, so the provider must answer null there. {PROVIDER_BUG}"
+                "Provider \"{provider}\" returned a value for the write-only attribute \"{address}{path}\" {when}. A \
+                 provider must return null for write-only attributes, since they are never stored. {PROVIDER_BUG}"
             ),
         )
         .about(address)

@@ -45,7 +45,7 @@ pub(crate) fn list_argument(value: Value, name: &str, ty: &Type, range: &Range) 
     };
     let (value, marks) = value.unmark_deep();
     if marks.is_sensitive() {
-        return Err(invalid("cannot be sensitive: what it does can be seen"));
+        return Err(invalid("cannot be sensitive, since its effect is visible"));
     }
     let value = cty::convert(&value, ty).map_err(|e| invalid(&format!("is not of the right type: {}", e.message)))?;
     if value.is_null() {

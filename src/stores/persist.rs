@@ -173,7 +173,7 @@ impl Persister {
                 let mut store = lock(&store);
                 match store.write(state, core_version()) {
                     Ok(_) => {
-                        // Only now: the journal may drop the outcomes that the written state has.
+                        // The state is written, so the journal may drop the outcomes that it has.
                         store.compact_journal(included);
                         true
                     }

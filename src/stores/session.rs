@@ -249,7 +249,7 @@ impl<'s> StateSession<'s> {
             Ok(()) => return self.rescued(ERRORED_STATE, "of the working directory").into(),
             Err(e) => e,
         };
-        // A random name, because the directory is shared and another user could put a link at a known one.
+        // The name is random, because the directory is shared and another user could put a link at a known name.
         let temporary = std::env::temp_dir().join(format!("{}.{ERRORED_STATE}", uuid::Uuid::new_v4()));
         match write_copy(&temporary, snapshot, &self.codec) {
             Ok(()) => self
@@ -266,7 +266,7 @@ impl<'s> StateSession<'s> {
                     "Failed to create local state file",
                     format!(
                         "The state could not be written to \"{ERRORED_STATE}\": {first}. It could not be written to the directory for \
-                         temporary files either: {e}. It is printed on standard output: save that, or the objects in it are \
+                         temporary files either: {e}. The state is printed on standard output: save it, or its objects are \
                          forgotten."
                     ),
                 )
@@ -279,7 +279,7 @@ impl<'s> StateSession<'s> {
         Diagnostic::error(
             "Failed to persist state to backend",
             format!(
-                "The state could not be written where it belongs. To keep the objects that exist from being forgotten, it is in \
+                "The state could not be written to its backend. So that no object is forgotten, the state is in \
                  the file \"{copy}\" {directory}. When the problem is solved, {}.",
                 match self.is_file {
                     true => "copy that file over the state file".to_owned(),

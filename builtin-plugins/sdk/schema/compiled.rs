@@ -36,7 +36,7 @@ pub(crate) struct LazySchema {
 }
 
 impl LazySchema {
-    /// Creates one whose descriptions are plain text if `plain` is set.
+    /// Creates a schema that is not compiled yet. Its descriptions are plain text if `plain` is set.
     pub fn new(plain: bool) -> LazySchema {
         LazySchema {
             plain,
@@ -44,7 +44,7 @@ impl LazySchema {
         }
     }
 
-    /// Returns the compiled form of a schema, which is the same at each call.
+    /// Returns the compiled form. `schema`, which must return the same schema at each call, is called once at most.
     pub fn get(&self, schema: impl FnOnce() -> Schema) -> &Compiled {
         self.compiled.get_or_init(|| {
             let schema = schema();
@@ -109,7 +109,7 @@ impl CompiledMember {
         let CompiledMember::Block(block, members) = self else {
             return Value::null(ty.clone());
         };
-        // Null, so that the plugin may say which there are: an empty list would be an answer.
+        // Null lets the plugin set the blocks; an empty list would mean that there are none.
         if block.computed {
             return Value::null(ty.clone());
         }
@@ -178,8 +178,8 @@ impl Compiled {
         }
     }
 
-    /// Returns an object in which each value that means the same as the one of `before` is the one of `before`: what a service answers
-    /// in another form is no change.
+    /// Replaces each value that means the same as the value in `before` by the latter: a value that a service returns in another form
+    /// is no change.
     pub(crate) fn settled(&self, before: &Value, after: Value) -> Value {
         match self.rules && before.is_present() {
             true => settled(&self.members, before, &after),
@@ -286,7 +286,7 @@ fn settled_blocks(nesting: Nesting, members: &[CompiledMember], before: &Value, 
         let found = match part {
             Part::Attribute(key) | Part::Key(key) => before.get(key),
             Part::Index(i) => of_before.get(i),
-            // An object of a set is the one that it equals in meaning.
+            // Objects of a set are matched by meaning, since they have no key.
             Part::SetElement => of_before.iter().find(|b| settled(members, b, item) == **b),
         };
         match found {

@@ -52,7 +52,7 @@ impl Block {
 ///
 /// #[derive(Clone, Default, Model)]
 /// struct Shelf {
-///     /// What stands on it.
+///     /// Titles of the books.
 ///     #[member(optional())]
 ///     books: Vec<String>,
 /// }
@@ -254,8 +254,8 @@ impl IntoMember<Any> for Attribute {
 /// own: they can be optional or computed, have defaults and rules. The field's type is `Attr<M>`, `Attr<Vec<M>>`, `Attr<Set<M>>`
 /// or `Attr<BTreeMap<String, M>>` of another model `M`, which has attributes only.
 ///
-/// Only protocol 6 has such attributes, so that a provider with one of them no longer speaks protocol 5. Where that matters,
-/// blocks say almost the same.
+/// Only protocol 6 has such attributes, so a provider with one of them no longer supports protocol 5. Where that matters, use
+/// blocks.
 #[must_use]
 pub fn nested(attribute: Attribute) -> NestedAttribute {
     NestedAttribute(attribute)
@@ -378,8 +378,8 @@ impl BlockBuilder {
     }
 
     /// Lets the plugin set the blocks if the configuration has none: they are unknown in the plan of a new object. All of their
-    /// members must be computed, too. Only protocol 6 has this, and hosts as of Terraform 1.16; others take the blocks for ones
-    /// that the configuration left out, and see none.
+    /// members must be computed, too. Only protocol 6 has this, and hosts as of Terraform 1.16; other hosts see no blocks,
+    /// as if the configuration left them out.
     #[must_use]
     pub fn computed(mut self) -> ComputedBlock {
         self.computed = true;
@@ -401,7 +401,7 @@ impl BlockBuilder {
 
     fn build<M: Model>(self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
         let mut block = Block::of::<M>();
-        // The comment on the field is about these blocks, that on the struct about all that use it.
+        // The comment on the field is more specific than the comment on the struct, which may have other uses.
         if !doc.trim().is_empty() {
             block.description = comment(doc);
         }
@@ -466,7 +466,7 @@ impl<M: Model> IntoMember<Attr<Set<M>>> for BlockBuilder {
     }
 }
 
-/// A nested block whose content the plugin may say: its field is an `Attr`, which can be unknown. See [`BlockBuilder::computed`].
+/// A nested block whose content the plugin may set: its field is an `Attr`, which can be unknown. See [`BlockBuilder::computed`].
 #[derive(Clone, Debug)]
 pub struct ComputedBlock(BlockBuilder);
 

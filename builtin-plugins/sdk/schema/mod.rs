@@ -3,7 +3,7 @@
 //! Authors write expressions made of [`required`], [`optional`], [`computed`] and [`block`] inside
 //! [`model!`](crate::model!); [`Schema::of`] collects them. When a plugin starts to serve, each schema is compiled once
 //! ([`Compiled`]), so that no call converts it again. A schema that cannot work (a default of the wrong type, a rule
-//! about an attribute that is not there) is refused then, with all that is wrong and where.
+//! about an attribute that does not exist) is refused then, with all errors and their paths.
 
 mod compiled;
 mod declare;

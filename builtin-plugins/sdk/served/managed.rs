@@ -155,7 +155,7 @@ impl ServedProvider {
             &[]
         };
         let ty = || identity_type(schema, parts);
-        // Taken from the object, so that a plugin cannot forget to answer it.
+        // Taken from the object, so that a plugin cannot forget to return it.
         if let Some(identity) = identity_of(parts, &state) {
             match encode(&identity, &ty()) {
                 Ok(wire) => changed.identity = Some(wire),
@@ -251,7 +251,7 @@ impl ServedProvider {
             // Rules and modifiers of the schema are code of the plugin, too.
             let mut planned = guarded_now(|| construct(schema, &config, present(&prior), &proposed))?;
             let (private, deferred) = match provider_deferred {
-                // What the schema says can be planned all the same.
+                // The provider defers, so the hook of the resource is skipped: the plan is that of the schema.
                 Some(_) => (private, provider_deferred),
                 None => {
                     resource

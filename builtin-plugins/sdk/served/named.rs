@@ -1,4 +1,4 @@
-//! Whether path expressions of rules name something in a schema.
+//! Check that path expressions of rules name something in a schema.
 
 use cty::Type;
 

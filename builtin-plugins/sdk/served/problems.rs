@@ -269,7 +269,7 @@ impl<'a> Problems<'a> {
 
     /// Reports modifiers of members that are never planned.
     fn unplanned(&mut self, path: &str, modifiers: &[Modifier]) {
-        // The model of a data source is often that of a resource, too: there they are left out of account.
+        // Modifiers are ignored in data sources, which often share the model of a resource.
         if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) && !modifiers.is_empty() {
             let word = self.used.word();
             self.add(

@@ -25,7 +25,7 @@ impl ServedProvider {
             Diagnostic::error(
                 "State store not configured",
                 format!(
-                    "The state store {name:?} was used before it was configured. This is a bug in the program that did."
+                    "The state store {name:?} was used before it was configured. This is a bug in the program that called the plugin."
                 ),
             )
             .into()

@@ -136,7 +136,7 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
         let ty = nested.block.ty();
         let value = match (nested.nesting, given) {
             (Nesting::Single, None) => Value::null(ty),
-            // A group is always there, if only with its defaults.
+            // A group is never null: without arguments, it has its defaults.
             (Nesting::Single | Nesting::Group, given) => {
                 let none = Value::null(ty);
                 coerce(&nested.block, given.copied().unwrap_or(&none), &place)?

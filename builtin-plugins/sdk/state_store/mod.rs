@@ -1,8 +1,8 @@
 //! State stores as plugins: the traits that an author implements.
 //!
 //! A store keeps one state, as bytes, for each workspace; it can lock a workspace, so that two programs do not write the same
-//! state at the same time. [`StateStore`] is the store before it is configured: its schema, and how a configuration becomes a
-//! client. [`StateClient`] is the rest. `testing::state_store` checks what must hold for any of them.
+//! state at the same time. [`StateStore`] is the store before it is configured: its schema, and the conversion of a configuration
+//! to a client. [`StateClient`] answers the requests about states and locks. `testing::state_store` checks the rules for any store.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -14,7 +14,7 @@
 //!
 //! #[derive(Clone, Default, Model)]
 //! pub struct Config {
-//!     /// What the store is called.
+//!     /// The name of the store.
 //!     #[member(optional())]
 //!     pub label: Attr<String>,
 //! }
@@ -57,9 +57,9 @@
 //! }
 //! ```
 //!
-//! What the protocol does not say and our own programs exchange beside it, as gRPC metadata, is described at the constants
-//! `STATE_LOCK_INFO`, `STATE_LOCK_HOLDER` and `STATE_WORKSPACES` of the crate `proto`. Without them everything works, but a
-//! lock names the plugin's own idea of who takes it.
+//! Monoform and its plugins exchange some data beside the protocol, as gRPC metadata: see the constants `STATE_LOCK_INFO`,
+//! `STATE_LOCK_HOLDER` and `STATE_WORKSPACES` of the crate `proto`. Stores work without these data, but then a lock names the
+//! process of the plugin as its holder.
 
 mod contract;
 mod erased;

@@ -1,7 +1,7 @@
 //! Types for attributes that many providers have: texts with a form and a meaning of their own.
 //!
 //! Each is a [`CustomType`](crate::CustomType) that is written as a string: a configured text of another form is an error of the
-//! configuration, and a text that means the same as the one before is no change. The text is kept as it was written, as the
+//! configuration, and a text that means the same as the prior one is no change. The text is kept as it was written, as the
 //! protocol demands of a configured value.
 //!
 //! | type | accepts | means the same |
@@ -20,10 +20,10 @@
 //!
 //! #[derive(Clone, Default, Model)]
 //! pub struct Bucket {
-//!     /// Who may read it: white space makes no difference.
+//!     /// The access policy, in which white space makes no difference.
 //!     #[member(required())]
 //!     pub policy: Attr<JsonText>,
-//!     /// Where readers come from.
+//!     /// Address ranges of readers.
 //!     #[member(optional())]
 //!     pub networks: Attr<Vec<Cidr>>,
 //! }

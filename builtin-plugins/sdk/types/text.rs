@@ -1,6 +1,6 @@
-//! What types have in common that keep the text of a value.
+//! Common part of the types that keep the text of a value.
 
-/// Defines what all types have in common that keep their text.
+/// Implements the common part of a type that keeps its text.
 macro_rules! text_type {
     ($ty:ident) => {
         impl $ty {

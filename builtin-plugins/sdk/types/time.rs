@@ -26,7 +26,7 @@ pub struct Timestamp {
 text_type!(Timestamp);
 
 impl Timestamp {
-    /// Reads a timestamp. Digits of a fraction behind the ninth say nothing.
+    /// Reads a timestamp. Digits of the fraction after the ninth are ignored.
     ///
     /// # Errors
     /// The text is no timestamp by RFC 3339.

@@ -3,7 +3,7 @@
 use super::text::text_type;
 use crate::model::ModelError;
 
-/// An absolute URL by RFC 3986: a scheme, and what it needs. The forms of one URL mean the same: upper and lower case of scheme and
+/// An absolute URL by RFC 3986, with a scheme. The forms of one URL mean the same: upper and lower case of scheme and
 /// host, the scheme's default port, an empty path, and escaped characters that need no escape.
 ///
 /// ```

@@ -29,7 +29,7 @@ pub(crate) enum Part<'t> {
 }
 
 impl<'t> Expression<'t> {
-    /// Parses an expression; `None` if the text is none.
+    /// Parses an expression; `None` if the text is not valid.
     pub fn parse(text: &'t str) -> Option<Expression<'t>> {
         let (origin, mut rest) = if let Some(rest) = text.strip_prefix('/') {
             (Origin::Outermost, rest)

@@ -1,4 +1,4 @@
-//! Rules about several attributes of a schema, none of which is the one that must be changed.
+//! Rules about groups of attributes, whose errors are about the group and not about one of its attributes.
 
 use cty::Value;
 
@@ -42,7 +42,7 @@ impl Group {
             }
         }
         let names = self.paths.join(",");
-        // An unknown value may turn out to be set, or not: it decides nothing.
+        // An unknown value may turn out to be set or not, so the check waits until it is known.
         let (missing, wrong) = match self.rule {
             GroupRule::ExactlyOneOf => (set == 0 && open == 0, set > 1),
             GroupRule::Conflicting => (false, set > 1),

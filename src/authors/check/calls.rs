@@ -16,7 +16,7 @@ use super::{Outcome, Report, Subject, listed, text};
 
 const GROUP: &str = "calls";
 
-/// Identifiers that no object has.
+/// Import IDs that no object has.
 const IMPORT_IDS: &[&str] = &[
     "",
     " ",
@@ -37,7 +37,7 @@ impl Running<'_> {
     /// Waits for an answer, and starts the provider again if there is none.
     ///
     /// # Errors
-    /// There is no answer; the reason.
+    /// The provider does not answer. The text is the reason.
     async fn answer<T>(&mut self, asked: impl Future<Output = Result<T, Diagnostics>>) -> Result<T, String> {
         let answered = tokio::time::timeout(self.subject.limit, asked).await;
         let why = match answered {
@@ -50,7 +50,7 @@ impl Running<'_> {
         {
             self.provider = provider;
             if let Some(config) = &self.configured {
-                // The first attempt was successful.
+                // This configuration was accepted before, so the answer needs no check.
                 let _ = self.provider.configure(config.clone()).await;
             }
         }
@@ -123,7 +123,7 @@ pub async fn check(subject: &Subject<'_>, schema: &ProviderSchema, report: &mut 
     running.provider.close().await;
 }
 
-/// Validates configurations without arguments, with unknown ones only, and with those that are required.
+/// Validates configurations: without arguments, with unknown arguments only, and with the required arguments.
 async fn validation(running: &mut Running<'_>, schema: &ProviderSchema, report: &mut Report) {
     for (name, unknowns) in [
         ("validation of configurations without arguments is answered", false),
@@ -206,7 +206,7 @@ async fn configure(running: &mut Running<'_>, schema: &ProviderSchema, report: &
     let has_none = block.attributes.is_empty() && block.blocks.is_empty();
     let config = match &running.subject.config {
         Some(config) => config.clone(),
-        // Nothing can be read from an environment for an argument that does not exist, so that nothing outside is reached.
+        // Without arguments, there are no credentials in the environment for them, so no service is reached.
         None if has_none => block.empty_object(),
         None => {
             report.add(
@@ -271,7 +271,7 @@ async fn plans(running: &mut Running<'_>, schema: &ProviderSchema, report: &mut 
         let problems = plan_problems(&one.block, &prior, &config, &first.planned);
         if let Some(problem) = problems.first() {
             let text = format!("{ty}: {}", problem.message);
-            // The engine tolerates what the old SDK does.
+            // As the engine does, deviations of the legacy SDK are tolerated.
             match first.legacy_type_system {
                 true => rules.warned.push(text),
                 false => rules.failed.push(text),

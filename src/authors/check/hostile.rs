@@ -1,4 +1,4 @@
-//! Messages that no host sends: each must be answered, by a message or a status, and the process must live on.
+//! Malformed messages, which no host sends. The provider must answer each with a message or a status, and must not end.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ const GROUP: &str = "messages";
 struct Method {
     five: &'static str,
     six: &'static str,
-    /// Kind of the names that the first field has, if it is one.
+    /// Kind of name in the first field, if that field is a name.
     names: Option<Names>,
     /// Fields whose messages have encoded values.
     values: &'static [u32],
-    /// True if it acts on the outside once its message is understood. It gets only messages that cannot be.
+    /// True if the method has effects outside of the process. It gets only messages that cannot be decoded.
     acts: bool,
 }
 
@@ -189,7 +189,14 @@ async fn metadata(probe: &Probe, subject: &Subject<'_>, schema: &ProviderSchema,
     };
     let answered = match get_metadata::Response::decode(bytes.as_slice()) {
         Ok(answered) => answered,
-        Err(error) => return report.add(GROUP, name, Outcome::Failed, format!("It cannot be read: {error}.")),
+        Err(error) => {
+            return report.add(
+                GROUP,
+                name,
+                Outcome::Failed,
+                format!("The answer cannot be read: {error}."),
+            );
+        }
     };
     let mut wrong = Vec::new();
     let mut compare = |kind: &str, announced: BTreeSet<String>, has: BTreeSet<String>| {
@@ -213,7 +220,7 @@ async fn metadata(probe: &Probe, subject: &Subject<'_>, schema: &ProviderSchema,
     compare("action", types.collect(), keys(&schema.actions));
     let types = answered.list_resources.into_iter().map(|one| one.type_name);
     compare("list resource", types.collect(), keys(&schema.lists));
-    let problem = (!wrong.is_empty()).then(|| format!("They differ: {}.", listed(&wrong)));
+    let problem = (!wrong.is_empty()).then(|| format!("Metadata and schemas differ: {}.", listed(&wrong)));
     report.judge(GROUP, name, problem);
 }
 
@@ -226,7 +233,7 @@ fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Texts in the place of an encoded value.
+/// Invalid encoded values, each with its description.
 fn junk() -> Vec<(&'static str, Vec<u8>)> {
     let mut deep = vec![0x91; 20_000];
     deep.push(0xc0);
@@ -268,7 +275,7 @@ fn messages(method: &Method, schema: &ProviderSchema) -> Vec<(String, Vec<u8>)> 
         out.push(("no value".to_owned(), real.clone()));
     }
     for (what, bytes) in junk() {
-        // As JSON in states, and as msgpack everywhere else; the second field of a value is JSON.
+        // Field 1 of a value is msgpack, field 2 is JSON, which states have.
         for encoding in [1, 2] {
             let mut message = real.clone();
             for number in method.values {

@@ -3,8 +3,8 @@
 //! - `process`: start, protocols, TLS, output, signals, end. `hostile`: messages that no host sends.
 //! - `shape`: rules of schemas. `calls`: validation, plans, imports and upgrades with values from `values`.
 //!
-//! Nothing is created: no object is applied, and no data source is read. A provider that has arguments is configured only with a
-//! configuration of the caller's.
+//! Nothing is created: no object is applied, and no data source is read. A provider that has arguments is configured only if
+//! the caller passes a configuration.
 
 mod calls;
 mod hostile;
@@ -25,7 +25,7 @@ use syntax::Diagnostics;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Passed,
-    /// Not forbidden, but users notice it.
+    /// Allowed by the protocol, but a nuisance for users.
     Warning,
     Failed,
     Skipped,
@@ -97,7 +97,7 @@ pub struct Subject<'a> {
     /// Name of the provider, the prefix of its types.
     pub name: &'a str,
     pub start: &'a StartProvider<'a>,
-    /// Configuration of the provider, of the implied type of its schema. It is configured with that.
+    /// Configuration for the provider, of the implied type of its schema.
     pub config: Option<Value>,
     /// Time limit of each start, request and end.
     pub limit: Duration,
@@ -146,7 +146,7 @@ fn text(problems: &Diagnostics) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Lists the first names, and how many more there are.
+/// Lists the first names, and the number of the others.
 fn listed(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = names.get(..SHOWN.min(names.len())).unwrap_or_default().join(", ");

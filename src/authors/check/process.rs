@@ -14,7 +14,7 @@ const GROUP: &str = "process";
 const UNKNOWN_PROTOCOL: u32 = 99;
 /// Number of requests at once.
 const AT_ONCE: usize = 32;
-/// Time for a signal to have an effect that it should not have.
+/// Time to wait for an effect of a signal that providers must ignore.
 const SETTLE: Duration = Duration::from_millis(300);
 
 pub async fn check(subject: &Subject<'_>, report: &mut Report) {
@@ -68,7 +68,7 @@ async fn without_tls(subject: &Subject<'_>, report: &mut Report) {
     report.judge(GROUP, "works without TLS (TF_DISABLE_PLUGIN_TLS)", problem);
 }
 
-/// Starts the provider as a person would.
+/// Starts the provider without the environment of a host, as a person would.
 async fn without_host(subject: &Subject<'_>, report: &mut Report) {
     let protocols = report.protocols.clone();
     let alone = Start {
@@ -81,7 +81,7 @@ async fn without_host(subject: &Subject<'_>, report: &mut Report) {
             GROUP,
             name,
             Outcome::Failed,
-            "It serves although no host has started it.",
+            "The provider serves although no host has started it.",
         ),
         // A line that is no handshake is an explanation on standard output.
         Err(StartFailure::Handshake(_)) => report.add(GROUP, name, Outcome::Passed, ""),
@@ -91,9 +91,14 @@ async fn without_host(subject: &Subject<'_>, report: &mut Report) {
                 GROUP,
                 name,
                 Outcome::Warning,
-                "It ends with status 0, as if it had done something.",
+                "The provider ends with status 0, which scripts take for success. End with another status.",
             ),
-            (false, true) => report.add(GROUP, name, Outcome::Warning, "It ends without a word."),
+            (false, true) => report.add(
+                GROUP,
+                name,
+                Outcome::Warning,
+                "The provider ends without a message. Print that it is a plugin, and what starts it.",
+            ),
         },
         Err(error) => report.add(GROUP, name, Outcome::Failed, sentence(&error.to_string())),
     }
@@ -104,10 +109,10 @@ async fn future_protocol(subject: &Subject<'_>, report: &mut Report) {
     let future = start(subject, &[UNKNOWN_PROTOCOL]);
     let problem = match Probe::start(&future).await {
         Ok(_) => Some(format!(
-            "It announces protocol {UNKNOWN_PROTOCOL}, which does not exist."
+            "The provider announces protocol {UNKNOWN_PROTOCOL}, which does not exist."
         )),
         Err(StartFailure::Late(limit)) => Some(format!(
-            "It neither ends nor answers within {} seconds.",
+            "The provider neither ends nor answers within {} seconds.",
             limit.as_secs_f64()
         )),
         Err(_) => None,
@@ -115,7 +120,7 @@ async fn future_protocol(subject: &Subject<'_>, report: &mut Report) {
     report.judge(GROUP, name, problem);
 }
 
-/// Checks a running process: many requests at once, SIGINT, StopProvider, what it prints, and its end on request.
+/// Checks a running process: many requests at once, SIGINT, StopProvider, its output, and its end on request.
 async fn running(subject: &Subject<'_>, report: &mut Report) {
     let protocols = report.protocols.clone();
     let mut probe = match Probe::start(&start(subject, &protocols)).await {
@@ -126,7 +131,8 @@ async fn running(subject: &Subject<'_>, report: &mut Report) {
     report.judge(
         GROUP,
         "chooses the highest protocol that is offered",
-        (probe.protocol != expected).then(|| format!("It chose {} although it serves {expected}.", probe.protocol)),
+        (probe.protocol != expected)
+            .then(|| format!("The provider chose {} although it serves {expected}.", probe.protocol)),
     );
     let requests = (0..AT_ONCE).map(|_| answers(&probe, subject));
     let mut late = Vec::new();
@@ -143,7 +149,7 @@ async fn running(subject: &Subject<'_>, report: &mut Report) {
         let problem = match probe.is_running() {
             true => answers(&probe, subject).await,
             false => Some(
-                "It ended. Ctrl-C reaches the whole process group, and the host must be able to save what a running request returns."
+                "The provider ended. Ctrl-C reaches the whole process group, and the host must be able to save the results of running requests."
                     .to_owned(),
             ),
         };
@@ -166,7 +172,7 @@ async fn running(subject: &Subject<'_>, report: &mut Report) {
             "prints nothing but its address",
             Outcome::Warning,
             format!(
-                "Standard output has more, which is lost: {:?}. Logs belong on standard error.",
+                "Standard output has more text, which hosts ignore: {:?}. Write logs to standard error.",
                 printed.lines().next().unwrap_or_default()
             ),
         ),
@@ -180,7 +186,7 @@ async fn running(subject: &Subject<'_>, report: &mut Report) {
                 "ends when it is asked to",
                 Outcome::Failed,
                 format!(
-                    "It still runs {} seconds after the request Shutdown.",
+                    "The process still runs {} seconds after the request Shutdown.",
                     subject.limit.as_secs_f64()
                 ),
             );
@@ -213,12 +219,15 @@ async fn terminated(subject: &Subject<'_>, report: &mut Report) {
     }
     let problem = match probe.wait(subject.limit).await {
         Some(_) => None,
-        None => Some(format!("It still runs {} seconds later.", subject.limit.as_secs_f64())),
+        None => Some(format!(
+            "The process still runs {} seconds later.",
+            subject.limit.as_secs_f64()
+        )),
     };
     report.judge(GROUP, "ends by SIGTERM", problem);
 }
 
-/// Requests the schema; returns why that failed.
+/// Requests the schema. Returns the reason if that failed.
 async fn answers(probe: &Probe, subject: &Subject<'_>) -> Option<String> {
     let method = if probe.protocol == 5 {
         "GetSchema"

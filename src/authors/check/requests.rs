@@ -19,7 +19,7 @@ pub fn service(probe: &Probe) -> String {
     format!("tfplugin{}.Provider", probe.protocol)
 }
 
-/// Describes an answer that is none.
+/// Describes a refusal, or an answer that was not received.
 pub fn described(method: &str, answer: &Answer) -> String {
     match answer {
         Answer::Message(_) => format!("{method} was answered."),

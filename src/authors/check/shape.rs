@@ -1,4 +1,4 @@
-//! Rules of schemas: those of the core, which refuses a schema that breaks them, and advice.
+//! Rules of schemas: the rules of the core, which refuses a schema that breaks them, and advice.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ fn top(found: &mut Found, kind: &'static str, name: &str, schema: &Schema) {
     for (attribute, schema) in &identity.attributes {
         if schema.required_for_import == schema.optional_for_import {
             found.broken.push(format!(
-                "attribute {attribute} of the identity of {name} is to be either required or optional for an import"
+                "attribute {attribute} of the identity of {name} must be either required or optional for an import"
             ));
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cty::{Type, Value};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting};
 
-/// What a made-up object has beside the arguments that are required.
+/// Attributes of a made-up object beside the required arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// The required arguments only, as in a minimal configuration.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Returns the files of a directory whose name is `NAME.EXT` or begins with `NAME_`, as paths below the project's directory, the
-/// former first.
+/// Returns the files of a directory named `NAME.EXT`, then those whose names begin with `NAME_`, as paths below the project's
+/// directory.
 pub fn files(root: &Path, dir: &str, name: &str, extensions: &[&str]) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(root.join(dir)) else {
         return Vec::new();

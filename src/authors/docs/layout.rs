@@ -1,4 +1,4 @@
-//! Which pages there are, and what fills their templates in.
+//! The pages of a provider, and the fields that their templates are filled in with.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -155,7 +155,7 @@ fn reference(exists: bool, anchor: &str) -> String {
 }
 
 fn attribute<'s>(name: &str, schema: &'s AttributeSchema, path: &[&str]) -> Row<'s> {
-    // The identifier that older SDKs add to every resource: nobody describes it, and nobody sets it.
+    // The attribute that older SDKs add to every resource: it has no description, and users cannot set it.
     let is_implicit_id = path.is_empty() && name == "id" && schema.description.text.is_empty();
     let group = match schema {
         _ if is_implicit_id && schema.computed => Group::ReadOnly,

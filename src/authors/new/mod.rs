@@ -58,13 +58,11 @@ pub struct NewProject<'a> {
 /// Reason why there is no new project.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
-    #[error(
-        "\"{0}\" cannot be the name of a provider here: it needs a lower-case letter first, and has lower-case letters and digits only"
-    )]
+    #[error("\"{0}\" cannot be the name of a provider: use lower-case letters and digits, and begin with a letter")]
     Name(String),
-    #[error("the directory {} has files already", .0.display())]
+    #[error("the directory {} has files already: name a new or an empty one", .0.display())]
     NotEmpty(PathBuf),
-    #[error("there is no SDK in {}: the directory that has {} is needed", .0.display(), SDK.join(", "))]
+    #[error("there is no SDK in {}: name the directory that has {}", .0.display(), SDK.join(", "))]
     NoSdk(PathBuf),
     #[error("the file {} cannot be written: {}", path.display(), io_reason(source))]
     Write { path: PathBuf, source: io::Error },
@@ -75,7 +73,7 @@ const SDK: [&str; 3] = ["sdk", "sdk-server", "sdk-testing"];
 
 const MANIFEST: &str = include_str!("project/Cargo.toml.template");
 
-/// Files that are the same but for the name.
+/// Files in which only the name of the provider is replaced.
 const FILES: &[(&str, &str)] = &[
     (".github/workflows/ci.yml", include_str!("project/ci.yml")),
     (".gitignore", include_str!("project/gitignore")),
@@ -167,7 +165,7 @@ impl NewProject<'_> {
             return Err(NewError::NoSdk(dir.clone()));
         }
         let dependency = |name: &str| match &self.sdk {
-            // As a JSON text, which a basic string of TOML is for paths.
+            // Quoted as Rust does it, which gives a valid basic string of TOML.
             Some(dir) => format!("monoform-{name} = {{ path = {:?} }}", dir.join(name)),
             None => format!("monoform-{name} = \"{}\"", env!("CARGO_PKG_VERSION")),
         };

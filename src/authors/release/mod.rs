@@ -29,10 +29,10 @@ pub enum ReleaseError {
     #[error("the file {} cannot be written: {}", path.display(), io_reason(source))]
     Write { path: PathBuf, source: io::Error },
     #[error(
-        "{} is not an executable of a known system. In a directory named OS_ARCH, such as linux_amd64, any file is taken", .0.display()
+        "{} is not an executable of a known system. In a directory named OS_ARCH, such as linux_amd64, any file is accepted", .0.display()
     )]
     UnknownPlatform(PathBuf),
-    #[error("{} and {} are both for {platform}", first.display(), second.display())]
+    #[error("{} and {} are both for {platform}: remove one of them", first.display(), second.display())]
     Twice {
         platform: Platform,
         first: PathBuf,
@@ -40,9 +40,9 @@ pub enum ReleaseError {
     },
     #[error("there are executables of several providers: {0} and {1}. Name one by the option -name")]
     SeveralProviders(String, String),
-    #[error("there is no executable {PREFIX}NAME in {} or in a directory below it", .0.display())]
+    #[error("there is no executable {PREFIX}NAME in {} or in a directory below it: build the provider first", .0.display())]
     Nothing(PathBuf),
-    /// An archive cannot be made; a sentence.
+    /// An archive cannot be made. The text is a sentence.
     #[error("{0}")]
     Archive(String),
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use addrs::platform::Platform;
 
-/// Bytes of a file that are read: the header of a PE file is where an offset at 0x3c says, usually below 0x200.
+/// Number of bytes that are read. The offset at 0x3c of a PE file leads to its header, usually below 0x200.
 const HEAD: u64 = 4096;
 
-/// Reads the platform of an executable; `None` if the file is none of a known system.
+/// Reads the platform of an executable; `None` if the file is no executable of a known system.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -61,7 +61,7 @@ fn elf(head: &[u8]) -> Option<(&'static str, &'static str)> {
         _ => return None,
     };
     let contains = |note: &[u8]| head.windows(note.len()).any(|window| window == note);
-    // Linux and some other systems leave the byte of the system at 0, and tell themselves apart by a note.
+    // Linux and some other systems leave the byte of the system at 0, and are distinguished by a note.
     let os = match *head.get(7)? {
         9 => "freebsd",
         6 => "solaris",

@@ -56,7 +56,7 @@ pub const TOPICS: &[Topic] = &[
     ),
     guide(
         "opentofu",
-        "What of OpenTofu works, and where it contradicts Terraform",
+        "Features of OpenTofu, and the modes of this program",
         include_str!("opentofu.md"),
     ),
     guide(
@@ -144,7 +144,7 @@ impl Topic {
         }
     }
 
-    /// The text for a terminal of this width. `manual` makes the manual page.
+    /// Renders the text for a terminal of this width. `manual` makes the manual page.
     #[must_use]
     pub fn shown(&self, style: Style, width: usize, command: &str, manual: fn() -> String) -> String {
         match self.text {

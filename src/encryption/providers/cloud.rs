@@ -1,7 +1,7 @@
 //! Key providers `aws_kms`, `azure_vault` and `gcp_kms`: keys from the services of clouds.
 //!
-//! They are processes of this executable, one for each request: the core has no clients of clouds in it, and no ways to
-//! log in there. Here are their arguments, and the protocol.
+//! A process of this executable answers each request, so that the core contains neither clients of clouds nor their ways to
+//! log in. This module has the arguments, and the protocol between the processes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -199,9 +199,9 @@ struct AnswerError {
 /// Reason why an answer of the process cannot be used, as a clause.
 #[derive(Debug, thiserror::Error)]
 enum AnswerFault {
-    #[error("the key provider answered with something else than its protocol has: {0}")]
+    #[error("the answer of the key provider is not valid: {0}")]
     NotRead(#[from] serde_json::Error),
-    #[error("the key provider answered with something else than its protocol has: {0}")]
+    #[error("the answer of the key provider is not valid: {0}")]
     NotBase64(#[from] base64::DecodeError),
     #[error("the key provider answered without {0}")]
     Missing(&'static str),
@@ -226,7 +226,7 @@ impl CloudProvider {
 
     fn ask(&self, metadata: Option<&[u8]>) -> Result<(Vec<u8>, Option<Vec<u8>>), ProviderError> {
         let stored = metadata.map(|metadata| STANDARD.encode(metadata));
-        // On the standard input: arguments of a process can be read by others.
+        // Secrets go to the standard input, since other users can read the arguments of a process.
         let request = json!({ "arguments": self.arguments, "metadata": stored }).to_string();
         let output = program::run(&self.command, request.as_bytes(), &HEADER).map_err(ProviderError::failure)?;
         let answer: Answer =

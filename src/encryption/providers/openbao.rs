@@ -62,18 +62,18 @@ enum ServerError {
 impl Openbao {
     pub fn new(arguments: &Arguments, environment: &Environment) -> Result<Openbao, ProviderError> {
         let refused = ProviderError::Configuration;
-        // The client library reads the names of Vault as well.
+        // As in the client library, the variables of Vault are read as well.
         let variable = |name: &str| {
             let named = |prefix: &str| environment.get(&format!("{prefix}_{name}")).filter(|v| !v.is_empty());
             named("BAO").or_else(|| named("VAULT"))
         };
         let key_name = arguments
             .text("key_name")
-            .ok_or_else(|| refused("no key name found".into()))?;
+            .ok_or_else(|| refused("key_name is not set".into()))?;
         let key_length = arguments.number("key_length")?.unwrap_or(32);
         if !matches!(key_length, 16 | 32 | 64) {
             return Err(refused(format!(
-                "data key length should one of 16, 32 or 64 bytes: got {key_length}"
+                "key_length must be 16, 32 or 64 bytes, and is {key_length}"
             )));
         }
         let associated_data = arguments.text("associated_data");
@@ -94,7 +94,7 @@ impl Openbao {
             headers.insert(name, value);
             Ok(())
         };
-        // As the client library does: an agent in front of the server may refuse requests without it.
+        // The client library sends this header, too: an agent in front of the server may refuse requests without it.
         header("x-vault-request", "true")?;
         if let Some(token) = arguments.text("token").or_else(|| variable("TOKEN")) {
             header("x-vault-token", token)?;
@@ -125,13 +125,13 @@ impl Openbao {
 
     /// Sends a request about the key; returns the data of the answer.
     fn request(&self, action: &[&str], mut body: Json) -> Result<Json, ServerError> {
-        // Only where it is configured: servers before OpenBao 2 and Vault 1.9 do not know it.
+        // Sent only if it is configured: servers before OpenBao 2 and Vault 1.9 do not know it.
         if let Some(data) = &self.associated_data {
             body["associated_data"] = data.clone().into();
         }
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
-            // As segments: a slash in the name of a key must be escaped, or it would change the path.
+            // Added as segments: a slash in the name of a key must be escaped, or it would change the path.
             path.pop_if_empty().extend(action).push(&self.key_name);
         }
         let answer = post(&self.transport, &url, &self.headers, &Bytes::from(body.to_string()))?;
@@ -159,7 +159,7 @@ impl Source for Openbao {
     fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError> {
         let failed = |why: ServerError| {
             ProviderError::Failure(format!(
-                "failed to generate OpenBao data key (check if the configuration valid and OpenBao server accessible): {why}"
+                "the server made no data key (check its address, the token, and the name of the key): {why}"
             ))
         };
         let data = self
@@ -183,7 +183,7 @@ impl Source for Openbao {
         let data = self.request(&["decrypt"], body);
         data.and_then(|data| plaintext(&data)).map_err(|why| {
             ProviderError::Failure(format!(
-                "failed to decrypt ciphertext (check if the configuration valid and OpenBao server accessible): {why}"
+                "the server did not decrypt the stored key (check its address, the token, and the name of the key): {why}"
             ))
         })
     }

@@ -48,8 +48,8 @@ impl Pbkdf2 {
         let refused = |why: String| Err(ProviderError::Configuration(why));
         let chain = arguments.keys("chain").map_err(ProviderError::configuration)?;
         let secret = match (arguments.text("passphrase"), chain) {
-            (Some(_), Some(_)) => return refused("passphrase and chain are mutually exclusive".into()),
-            (None, None) => return refused("no passphrase provided and no chained provider defined".into()),
+            (Some(_), Some(_)) => return refused("only one of passphrase and chain can be set".into()),
+            (None, None) => return refused("neither passphrase nor chain is set".into()),
             (Some(text), None) => Keys {
                 encryption: text.as_bytes().to_vec(),
                 decryption: Some(text.as_bytes().to_vec()),
@@ -69,7 +69,7 @@ impl Pbkdf2 {
         };
         if provider.iterations < MIN_ITERATIONS {
             return refused(format!(
-                "the number of iterations is dangerously low (<{MIN_ITERATIONS}), refusing to generate key"
+                "iterations must be at least {MIN_ITERATIONS}: a key from fewer is easy to guess"
             ));
         }
         if provider.key_length == 0 || provider.salt_length == 0 {
@@ -85,7 +85,7 @@ impl Pbkdf2 {
 enum DeriveError {
     #[error("invalid hash function name: {0}")]
     HashFunction(String),
-    #[error("there are no iterations")]
+    #[error("the number of iterations is zero")]
     NoIterations,
     #[error("the salt or the length of the key is missing")]
     Lengths,

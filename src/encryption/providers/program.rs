@@ -129,7 +129,7 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
     let write = async {
         // A program that ignores its input may end before it has been written.
         let _ = stdin.write_all(input).await;
-        // Closed, since a program may read its input to the end before it answers.
+        // The input is closed, since a program may read it to the end before it answers.
         drop(stdin);
         Ok::<(), ProgramError>(())
     };
@@ -142,7 +142,7 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
             if start.is_none()
                 && let Some(end) = output.iter().position(|byte| *byte == b'\n')
             {
-                // At once, as a program that is none of this kind may wait for other input.
+                // The header is checked at once: a program that does not know the protocol may wait for other input.
                 header.check(&output[..end])?;
                 start = Some(end + 1);
             }
@@ -152,7 +152,7 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
         }
     };
     let errors = async {
-        // Read to the end, or the program would block on a full pipe; only the end is needed for the message.
+        // The output is read to the end, or the program would block on a full pipe. The message needs only its end.
         let mut tail = Tail::new(4096);
         let mut buffer = [0; 1024];
         while let Ok(read @ 1..) = stderr.read(&mut buffer).await {

@@ -9,7 +9,7 @@ use proxies::Proxies;
 use serde_json::Value as Json;
 use trust::Verifier;
 
-/// Limit of the size of an answer, which has little besides a key.
+/// Limit of the size of an answer in bytes, far above that of a key.
 const MAX_ANSWER: u64 = 1 << 20;
 
 /// Reason why a future cannot be awaited, as a clause.
@@ -25,7 +25,7 @@ pub(crate) enum WaitError {
 
 /// Runs a future to its end, inside or outside of a runtime.
 pub(super) fn block_on<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, WaitError> {
-    // A thread of its own: states are written from threads of a runtime, too, where nothing may be blocked on.
+    // A thread of its own, since states are also written from threads of a runtime, which must not block.
     std::thread::scope(|scope| {
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -163,8 +163,8 @@ impl Applier<'_> {
         condition_holds(condition, &scope)?.ok_or_else(|| {
             Diagnostic::error(
                 "Unknown condition when invoking action before apply",
-                "Whether an action is invoked must be known when its turn comes; the condition refers to values that only the change \
-                 itself determines.",
+                "The condition must be known before the action is invoked, and it refers to values that are known only after \
+                 the change.",
             )
             .at(condition.range())
             .about(instance.address)

@@ -20,9 +20,9 @@ impl Applier<'_> {
         if self.context.inputs.stop.is_requested() {
             diagnostics.push(Diagnostic::error(
                 "Operation interrupted",
-                "The apply was interrupted. Running providers and commands were asked to stop and waited for: some operations may \
-                 have been cut short. Their results are in the state, objects whose creation did not end as tainted. The other operations \
-                 were not begun. Run apply again to go on.",
+                "The apply was interrupted. Running providers and commands were asked to stop, and have ended: some operations may have \
+                 been cut short. Their results are in the state; objects whose creation is incomplete are tainted. The other operations \
+                 were not begun. Run apply again to continue.",
             ));
         }
         self.outputs(&mut diagnostics).await;

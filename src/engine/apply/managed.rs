@@ -398,7 +398,7 @@ impl Applier<'_> {
             return Err(self.context.fail(inconsistent(
                 s,
                 "Provider produced inconsistent final plan",
-                "When it was planned again with the values that apply has found, the provider returned an invalid \
+                "The object was planned again with the values that are known now, and the provider returned an invalid \
                  value",
                 &problems,
             )));

@@ -133,8 +133,8 @@ impl Edges<'_> {
                     "action reference cycle involving {} and {block}",
                     action.in_module(module)
                 );
-                let detail = "The action is needed to evaluate what it refers to. Only the resource that triggers the action may be \
-                              referred to in its configuration, as \"caller\".";
+                let detail = "The configuration of the action refers to an object that depends on the action. It can refer to the \
+                              resource that triggers the action only as \"caller\".";
                 self.diagnostics.push(Diagnostic::error(summary, detail).at(&range));
             }
         }

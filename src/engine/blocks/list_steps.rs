@@ -17,7 +17,7 @@ pub(super) fn list_steps(steps: &[TraversalStep], listed: Option<&BlockSchema>, 
     let invalid = |detail: &str| Some(Diagnostic::error("Invalid list resource traversal", detail).at(range));
     let (first, rest) = steps.split_first()?;
     if name(first) != Some("data") {
-        return invalid("What a list block has found is its attribute \"data\".");
+        return invalid("The only attribute of a list block is \"data\", the objects that it has found.");
     }
     let (second, rest) = rest.split_first()?;
     if matches!(second, TraversalStep::Attribute { .. }) {

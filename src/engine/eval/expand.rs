@@ -277,10 +277,7 @@ impl RepetitionArgument<'_> {
             ));
         }
         let number = cty::convert(&value, &Type::Number).map_err(|e| {
-            let detail = format!(
-                "The \"count\" argument says how many instances there are: {}.",
-                e.message
-            );
+            let detail = format!("The \"count\" argument is the number of instances: {}.", e.message);
             self.report(Diagnostic::error("Incorrect value type", detail))
         })?;
         if !number.is_known() {
@@ -326,8 +323,12 @@ impl RepetitionArgument<'_> {
                  that does not depend on ephemeral values.",
             ));
         }
-        let enabled = cty::convert(&value, &Type::Bool)
-            .map_err(|e| self.invalid(format!("The value of \"enabled\" is true or false: {}.", e.message)))?;
+        let enabled = cty::convert(&value, &Type::Bool).map_err(|e| {
+            self.invalid(format!(
+                "The value of \"enabled\" must be true or false: {}.",
+                e.message
+            ))
+        })?;
         if !enabled.is_known() {
             // In validation no object exists, so any value may be right.
             if self.is_static() {
@@ -487,8 +488,8 @@ impl RepetitionArgument<'_> {
         let (what, advice) = match ty {
             Type::Set(_) => (
                 "set contains values that are known only after apply",
-                "A map with keys that stand in the configuration, and with the unknown parts in its values only, \
-                 avoids this.",
+                "Use a map in its place: write the keys of the map into the configuration, and leave the unknown parts to \
+                 its values.",
             ),
             _ => (
                 "map has keys that are known only after apply",

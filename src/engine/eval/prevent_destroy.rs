@@ -35,12 +35,12 @@ impl Evaluator<'_> {
         };
         if marks.contains(Marks::SENSITIVE) || marks.contains(Marks::EPHEMERAL) {
             return Err(invalid(
-                "The value cannot be sensitive or ephemeral: whether the object can be destroyed would disclose it."
+                "The value cannot be sensitive or ephemeral, since plans that destroy the object would disclose it."
                     .into(),
             ));
         }
         let value = cty::convert(&value, &Type::Bool)
-            .map_err(|e| invalid(format!("The value is true or false: {}.", e.message)))?;
+            .map_err(|e| invalid(format!("The value must be true or false: {}.", e.message)))?;
         Ok(value.is_known().then(|| value.as_bool().unwrap_or(false)))
     }
 }

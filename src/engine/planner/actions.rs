@@ -444,7 +444,7 @@ fn check_storable(config: &Value, action: &ConfiguredAction<'_>) -> Result<(), D
     if !config.is_wholly_known() {
         return Err(Diagnostic::error(
             "Unknown action config",
-            "The configuration of an action that the destruction of an object triggers must be known when that is planned.",
+            "The configuration of an action that a destruction triggers must be known when the destruction is planned.",
         )
         .at(&action.block.range));
     }

@@ -163,7 +163,7 @@ impl Planner<'_> {
             Diagnostic::error(
                 "Provider produced invalid plan",
                 format!(
-                    "Provider \"{}\" wants {address} replaced because of {address}{path}, and there is no such attribute. \
+                    "Provider \"{}\" requires the replacement of {address} because of {address}{path}, and there is no such attribute. \
                      {PROVIDER_BUG}",
                     p.provider_address.provider
                 ),

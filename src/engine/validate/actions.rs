@@ -157,7 +157,7 @@ fn misplaced_condition(trigger: &ActionTrigger) -> Diagnostics {
             out.push(
                 Diagnostic::error(
                     "Condition on destroy action",
-                    "What an object's destruction triggers is decided by the plan alone, so it can have no condition.",
+                    "An action that a destruction triggers cannot have a condition, since it is invoked as planned. Remove the condition.",
                 )
                 .at(at),
             );

@@ -197,7 +197,7 @@ impl Change<'_> {
                 migrate(&self.migration, &of_saved(context, saved)?, &backend)?;
             }
             None => self.bring_local_states(&backend)?,
-            // Last: a migration that fails or is refused leaves the old record, so that init can be run again.
+            // The record is written after this: a migration that fails or is refused leaves the old one, so that init can be run again.
         }
         let saved = Saved {
             provider,
@@ -274,7 +274,7 @@ impl Change<'_> {
             // As in Terraform: if some states are not migrated, the old files are not emptied.
             return Ok(());
         }
-        // Only after all states have been copied: the files are the only other copies.
+        // Emptied only after all states have been copied, since these files are the only other copies.
         for file in moved {
             empty_with_backup(&file)?;
         }
@@ -342,8 +342,8 @@ fn changed(context: &Context<'_>) -> Diagnostic {
     Diagnostic::error(
         "Backend configuration changed",
         format!(
-            "The \"backend\" block says something else than what the last init recorded.\n\nTo bring the states \
-             along, run \"{command} init -migrate-state\". To take the block as it is now and leave the states where \
+            "The \"backend\" block differs from the one that the last init recorded.\n\nTo copy the states to the \
+             new backend, run \"{command} init -migrate-state\". To use the new block and leave the states where \
              they are, run \"{command} init -reconfigure\"."
         ),
     )

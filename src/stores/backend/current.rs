@@ -160,8 +160,8 @@ fn needs_cloud_init(context: &Context<'_>, reason: &str) -> Diagnostic {
     Diagnostic::error(
         format!("HCP Terraform or Terraform Enterprise initialization required: please run \"{command} init\""),
         format!(
-            "Reason: {reason}.\n\nThe \"cloud\" block says where the state is kept, and it does not agree with what the last init \
-             wrote down. Run \"{command} init\", which asks about states in the other backend.\n\nNothing was changed."
+            "Reason: {reason}.\n\nThe \"cloud\" block, which sets the location of the state, differs from the record of the last \
+             init. Run \"{command} init\", which asks about states in the other backend.\n\nNothing was changed."
         ),
     )
 }
@@ -171,9 +171,9 @@ fn needs_store_init(context: &Context<'_>, reason: &str) -> Diagnostic {
     Diagnostic::error(
         format!("State store initialization required, please run \"{command} init\""),
         format!(
-            "Reason: {reason}\n\nThe \"state_store\" block says where the state is kept, and it does not agree with what the last \
-             init wrote down. To go on with the block as it is, run \"{command} init\"; where there was another place before, with \
-             -migrate-state, which brings the state along, or with -reconfigure, which leaves it where it is.\n\nNothing was \
+            "Reason: {reason}\n\nThe \"state_store\" block, which sets the location of the state, differs from the record of the \
+             last init. To use the block as it is, run \"{command} init\". If the state is in another place so far, add \
+             -migrate-state to copy it, or -reconfigure to leave it where it is.\n\nNothing was \
              changed."
         ),
     )
@@ -184,9 +184,9 @@ fn needs_init(context: &Context<'_>, sign: char, reason: &str) -> Diagnostic {
     Diagnostic::error(
         format!("Backend initialization required{sign} please run \"{command} init\""),
         format!(
-            "Reason: {reason}\n\nThe \"backend\" block says where the state is kept, and it does not agree with what the last init \
-             wrote down. To go on with the block as it is, run \"{command} init\" with -migrate-state, which brings the state \
-             along, or with -reconfigure, which leaves it where it is.\n\nNothing was changed."
+            "Reason: {reason}\n\nThe \"backend\" block, which sets the location of the state, differs from the record of the last \
+             init. To use the block as it is, run \"{command} init\" with -migrate-state to copy the state, or with -reconfigure to \
+             leave it where it is.\n\nNothing was changed."
         ),
     )
 }

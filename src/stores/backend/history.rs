@@ -95,7 +95,7 @@ impl Subject {
             question["instance_key"] = match key {
                 InstanceKey::None => "".into(),
                 InstanceKey::Int(number) => number.to_string().into(),
-                // With the escapes of the document of a state.
+                // Escaped as in the document of a state, since keys are compared as text.
                 InstanceKey::String(text) => cty::json::to_text(&Json::from(&**text), None).into(),
             };
         }

@@ -43,8 +43,8 @@ pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> R
         return Err(Diagnostic::error(
             "Migrating state from HCP Terraform or Terraform Enterprise to another backend is not yet implemented",
             format!(
-                "To leave with a state, save it by \"{command} state pull\" for each workspace, remove the file terraform.tfstate \
-                 from the data directory, run init, and bring the state home by \"{command} state push\".",
+                "Copy the states by hand. Save each with \"{command} state pull\", remove the file terraform.tfstate \
+                 from the data directory, run init, and store each with \"{command} state push\".",
                 command = how.context.program.command
             ),
         )
@@ -95,7 +95,7 @@ pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> R
         pair.one(&workspace, &workspace, true).map_err(|mut problems| {
             if let Some(first) = problems.0.iter_mut().find(|d| d.is_error()) {
                 first.detail = format!(
-                    "{}\n\nThe workspace \"{workspace}\" was being brought along from \"{old}\" to \"{new}\". Workspaces before it \
+                    "{}\n\nThe workspace \"{workspace}\" was being copied from \"{old}\" to \"{new}\". Workspaces before it \
                      in the alphabet have been copied, the others have not, and the source is as it was. Run init again when \
                      the problem is solved.",
                     first.detail
@@ -213,7 +213,7 @@ impl Pair<'_> {
         target: &mut StateSession<'_>,
         force: bool,
     ) -> Result<bool, Diagnostics> {
-        // Read again under the lock: another program may have written one of them since.
+        // Both states are read again under the locks, since another program may have written one of them meanwhile.
         let existing = source.state.take().unwrap_or_default();
         let there = target.state.take();
         if existing.is_empty() {

@@ -95,8 +95,8 @@ impl Saved {
             Diagnostics::from(Diagnostic::error(
                 "Cannot read the backend record",
                 format!(
-                    "The settings of the backend \"{}\" that the last init wrote down cannot be used: {why}. Run init with \
-                     -reconfigure to write them down anew.",
+                    "The settings of the backend \"{}\" that the last init recorded cannot be used: {why}. Run init with \
+                     -reconfigure to record them again.",
                     self.ty
                 ),
             ))
@@ -157,8 +157,8 @@ impl SupplyMode {
         Some(Diagnostic::warning(
             summary,
             format!(
-                "The provider of the state store {what}, so its version is not recorded. If another version of it keeps states in \
-                 another way, init cannot tell."
+                "The provider of the state store {what}, so its version is not recorded. If another version of it stores states in \
+                 another way, init cannot detect that."
             ),
         ))
     }
@@ -232,7 +232,7 @@ impl Record {
             Diagnostics::from(Diagnostic::error(
                 "Cannot read the backend record",
                 format!(
-                    "The file {}, in which the last init wrote down where the state is kept, cannot be read: {why}. Restore it, or \
+                    "The file {}, in which the last init recorded the backend, cannot be read: {why}. Restore it, or \
                      remove it and run init again.",
                     path.display()
                 ),

@@ -79,7 +79,7 @@ pub fn existing(context: &Context<'_>, backend: &StateBackend, input: bool) -> R
     }
     let title = format!("The currently selected workspace ({selected}) does not exist.");
     let explanation = format!(
-        "It never had a state in this backend, or was deleted. Enter the number of another one:\n\n{}",
+        "The workspace never had a state in this backend, or was deleted. Enter the number of another one:\n\n{}",
         list.trim_end()
     );
     let answer = context.console.ask(&Question {

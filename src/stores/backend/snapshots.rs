@@ -40,9 +40,12 @@ pub struct Snapshots {
 /// Turns the diagnostics of a store into the error of a state.
 fn error(problems: Diagnostics) -> StateError {
     let mut errors = problems.into_iter().filter(Diagnostic::is_error);
-    let first = errors
-        .next()
-        .unwrap_or_else(|| Diagnostic::error("Error accessing the state", "The store does not answer."));
+    let first = errors.next().unwrap_or_else(|| {
+        Diagnostic::error(
+            "Error accessing the state",
+            "The store did not answer, and gave no reason. Run the command again with TF_LOG=debug to see its log.",
+        )
+    });
     let syntax::DiagnosticParts {
         summary, mut detail, ..
     } = first.into_parts();
@@ -62,8 +65,8 @@ impl Snapshots {
             return Err(Diagnostic::error(
                 "Encryption needs another layout",
                 format!(
-                    "The backend \"{}\" keeps each object of a state in rows of its own (layout = \"objects\"), and an encrypted state \
-                     has no objects that it could see. Remove \"state\" from the encryption settings, or the argument \"layout\" from \
+                    "The backend \"{}\" keeps each object of a state in rows of its own (layout = \"objects\"), which it \
+                     cannot find in an encrypted state. Remove \"state\" from the encryption settings, or the argument \"layout\" from \
                      the backend. Encrypt the server's disk and its connections instead.",
                     store.ty()
                 ),
@@ -239,7 +242,7 @@ impl SnapshotStore for Snapshots {
                     self.workspace, self.store.ty()
                 ),
                 false => format!(
-                "What the backend \"{}\" has for the workspace \"{}\" is not a state: {problem}. Nothing was changed.",
+                "The backend \"{}\" has data of the workspace \"{}\" that are not a state: {problem}. Nothing was changed.",
                 self.store.ty(), self.workspace
             ),
             },

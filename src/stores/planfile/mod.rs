@@ -58,7 +58,7 @@ pub struct SavedPlan {
     pub workspace: String,
     /// Backend that the plan was made with; `None` for files of the working directory, whose paths are in the configuration.
     pub backend: Option<Saved>,
-    /// The schemas that are needed to show it; none in a plan without them, or if they cannot be read.
+    /// Schemas for showing the plan; `None` if the plan has none, or if they cannot be read.
     pub schemas: Option<Schemas>,
 }
 
@@ -235,7 +235,7 @@ fn read_archive(file: impl Read + Seek, tool_version: &str, program: Program) ->
         entries.insert(name, content);
     }
     let document = entries.remove(DOCUMENT).unwrap_or_default();
-    // Read before anything else, since the rest may have another form.
+    // The version is read before anything else, since the rest may have another form.
     let version: Version = serde_json::from_slice(&document)?;
     if version.format != FORMAT || version.tool_version != tool_version {
         return Err(PlanFileError::OtherVersion {
@@ -269,7 +269,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     let (prior_state, previous_state) = (state(entry("tfstate")?)?, state(entry("tfstate-prev")?)?);
     let manifest = Manifest::parse(&entry(MODULES)?).map_err(|e| PlanFileError::Manifest(e.to_string()))?;
     let lock_file = entries.remove(LOCK_FILE);
-    // Without them the plugins are asked.
+    // Without usable schemas in the plan, they are requested from the plugins.
     let unusable = |reason: &plugins::MessageError| tracing::debug!(%reason, "the schemas of the plan are not used");
     let schemas = entries.remove(SCHEMAS);
     let schemas = schemas.and_then(|schemas| planned::decode(schemas).inspect_err(unusable).ok());

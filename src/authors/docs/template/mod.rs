@@ -1,8 +1,8 @@
 //! Templates of pages: text with placeholders in the syntax that templates of registry pages have.
 //!
 //! It is the part of Go's `text/template` that such templates use: fields, the functions of [`call`], pipes, `if`, `else`, `range`,
-//! comments, and `-` at a brace to leave out the blanks beside it. Everything else is an error with its line, since a template that
-//! is half understood would publish a wrong page.
+//! comments, and `-` at a brace to leave out the blanks beside it. Everything else is an error with its line: a wrong page
+//! would be published otherwise.
 
 mod call;
 mod parse;
@@ -49,7 +49,7 @@ pub struct Mistake {
     pub reason: String,
 }
 
-/// What an expression can refer to.
+/// Names that an expression can refer to.
 struct Scope<'a> {
     /// The project's directory, which paths of files are relative to.
     root: &'a Path,
@@ -61,7 +61,7 @@ struct Scope<'a> {
 /// Fills in a template.
 ///
 /// # Errors
-/// The template has a mistake, or names a file that cannot be read. `path` is the template's in the error.
+/// The template has a mistake, or names a file that cannot be read. The error has `path` as the path of the template.
 pub fn render(path: &Path, template: &str, root: &Path, fields: &Fields) -> Result<String, DocsError> {
     let scope = Scope {
         root,

@@ -57,7 +57,7 @@ pub fn parse(template: &str) -> Result<Vec<Node>, Mistake> {
     }
 }
 
-/// Splits a template at braces, and leaves out the blanks that `-` takes away.
+/// Splits a template at braces, and removes blanks beside `-`.
 fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Mistake> {
     let mut out = Vec::new();
     let mut rest = template;
@@ -121,7 +121,7 @@ struct Parser<'t> {
     pieces: std::vec::IntoIter<Piece<'t>>,
 }
 
-/// What ended a sequence of nodes.
+/// End of a sequence of nodes.
 enum End {
     /// The template.
     Text,

@@ -48,8 +48,8 @@ fn invalid_plan(at: &str, what: &str) -> String {
 fn planned_write_only() -> String {
     format!(
         "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} returned a value for the write-only attribute \
-         \"fake_thing.a.password\" while planning. What is given for a write-only attribute is never read back, so the \
-         provider must answer null there. {BUG}"
+         \"fake_thing.a.password\" while planning. A provider must return null for write-only attributes, since \
+         they are never stored. {BUG}"
     )
 }
 
@@ -328,7 +328,7 @@ fn invalid_read_responses() {
         case.plan_errors(),
         format!(
             "Error: Provider produced invalid object [fake_thing.a]: {FAKE} returned an unknown value for fake_thing.a.note \
-             while reading the object. What exists is known, so every value must be. {BUG}"
+             while reading the object. All values of an existing object must be known. {BUG}"
         )
     );
     case.remote
@@ -337,8 +337,8 @@ fn invalid_read_responses() {
         case.plan_errors(),
         format!(
             "Error: Provider produced invalid object [fake_thing.a]: {FAKE} returned a value for the write-only attribute \
-             \"fake_thing.a.password\" while reading the object. What is given for a write-only attribute is never read back, \
-             so the provider must answer null there. {BUG}"
+             \"fake_thing.a.password\" while reading the object. A provider must return null for write-only attributes, \
+             since they are never stored. {BUG}"
         )
     );
 }
@@ -358,14 +358,16 @@ fn invalid_upgrade_responses() {
             "Error: Invalid resource state upgrade [fake_thing.a]: The provider upgraded the state of fake_thing.a to {what} {BUG}"
         )
     };
-    assert_eq!(upgraded(&case, |v| Value::null(v.ty().clone())), invalid("nothing."));
+    assert_eq!(upgraded(&case, |v| Value::null(v.ty().clone())), invalid("null."));
     assert_eq!(
         upgraded(&case, |v| with(&v, "value", unknown())),
         invalid("an object in which fake_thing.a.value is not known.")
     );
     assert_eq!(
         upgraded(&case, |v| with(&v, "password", Value::string("hunter2"))),
-        invalid("an object with a value for the write-only attribute \"fake_thing.a.password\", which is never kept.")
+        invalid(
+            "an object with a value for the write-only attribute \"fake_thing.a.password\", which is never stored."
+        )
     );
 }
 
@@ -415,7 +417,7 @@ fn invalid_data_source_responses() {
     case.remote.mutate("data q", |v| with(&v, "result", unknown()));
     let not_known = format!(
         "Error: Provider produced invalid object [data.fake_lookup.d]: {FAKE} returned an unknown value for \
-         data.fake_lookup.d.result while reading the data source. What exists is known, so every value must be. {BUG}"
+         data.fake_lookup.d.result while reading the data source. All values of an existing object must be known. {BUG}"
     );
     assert_eq!(case.plan_errors(), not_known);
     // Reads during apply must follow the same rules.

@@ -477,7 +477,7 @@ fn invalid_move_state_responses() {
         case.plan_errors(),
         "Error: Provider returned invalid value [fake_thing.b]: Provider \"registry.terraform.io/hashicorp/fake\" returned a \
          value for the write-only attribute \"fake_thing.b.password\" when asked to take over the object of other_thing.a. \
-         What is given for a write-only attribute is never read back, so the provider must answer null there. This is a \
+         A provider must return null for write-only attributes, since they are never stored. This is a \
          bug in the provider; please report it to its maintainers."
     );
 }

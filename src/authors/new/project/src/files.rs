@@ -31,7 +31,7 @@ impl Directory {
     pub fn remove(&self, name: &str) -> Result<()> {
         let path = self.0.join(name);
         match std::fs::remove_file(&path) {
-            // Somebody else has removed it, which is what is wanted.
+            // A note that is gone already needs no removal.
             Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(&path, &error)),
             _ => Ok(()),
         }

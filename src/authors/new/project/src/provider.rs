@@ -21,7 +21,7 @@ pub struct Config {
 #[async_trait]
 impl Provider for SampleProvider {
     type Config = Config;
-    /// What resources and data sources get: replace it by the client of your service.
+    /// Client that resources and data sources use: replace it by the client of your service.
     type Client = Directory;
 
     fn members(&self, members: &mut Members<Directory>) {
