@@ -24,6 +24,6 @@ pub use module::{InstanceKey, Module, ModuleInstance, ModuleStep};
 pub use names::ParseError;
 pub use platform::Platform;
 pub use program::Program;
-pub use provider::{AbsProviderConfig, LocalProviderConfig, Provider};
+pub use provider::{AbsProviderConfig, LocalProviderConfig, Provider, ProviderConfigParts};
 pub use reference::Referenceable;
 pub use resource::{AbsResource, AbsResourceInstance, ConfigResource, Mode, Resource, ResourceInstance, Target};

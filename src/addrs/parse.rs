@@ -299,12 +299,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
         None if rest.is_empty() => None,
         _ => return Err(bad()),
     };
-    Ok(AbsProviderConfig {
-        module,
-        provider,
-        alias,
-        key: instance,
-    })
+    Ok(AbsProviderConfig::new(module, provider, alias).instance(instance))
 }
 
 #[cfg(test)]

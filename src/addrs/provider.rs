@@ -1,6 +1,7 @@
 //! Source addresses and configurations of providers.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::names::{self, ParseError};
@@ -158,9 +159,14 @@ impl fmt::Display for LocalProviderConfig {
     }
 }
 
-/// A provider configuration and the module that declares it.
+/// A provider configuration and the module that declares it. The address is shared: cloning copies a pointer, since every
+/// instance of a plan has one.
+#[derive(Clone, Debug, Eq, Hash, PartialOrd, Ord)]
+pub struct AbsProviderConfig(Arc<ProviderConfigParts>);
+
+/// The parts of an [`AbsProviderConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AbsProviderConfig {
+pub struct ProviderConfigParts {
     pub module: Module,
     pub provider: Provider,
     /// The alias of an additional configuration.
@@ -169,16 +175,53 @@ pub struct AbsProviderConfig {
     pub key: Option<Arc<str>>,
 }
 
+impl From<ProviderConfigParts> for AbsProviderConfig {
+    fn from(parts: ProviderConfigParts) -> AbsProviderConfig {
+        AbsProviderConfig(Arc::new(parts))
+    }
+}
+
+impl Deref for AbsProviderConfig {
+    type Target = ProviderConfigParts;
+
+    fn deref(&self) -> &ProviderConfigParts {
+        &self.0
+    }
+}
+
+impl PartialEq for AbsProviderConfig {
+    fn eq(&self, other: &AbsProviderConfig) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
 impl AbsProviderConfig {
+    /// Returns a configuration of the block without an instance key.
+    #[must_use]
+    pub fn new(module: Module, provider: Provider, alias: Option<Arc<str>>) -> AbsProviderConfig {
+        ProviderConfigParts {
+            module,
+            provider,
+            alias,
+            key: None,
+        }
+        .into()
+    }
+
     /// Returns the default configuration of the root module.
     #[must_use]
     pub fn root(provider: Provider) -> AbsProviderConfig {
-        AbsProviderConfig {
-            module: Module::root(),
+        AbsProviderConfig::new(Module::root(), provider, None)
+    }
+
+    /// Returns the same configuration for another provider.
+    #[must_use]
+    pub fn with_provider(&self, provider: Provider) -> AbsProviderConfig {
+        ProviderConfigParts {
             provider,
-            alias: None,
-            key: None,
+            ..(*self.0).clone()
         }
+        .into()
     }
 
     /// Returns the address of the block: without the key of an instance.
@@ -190,7 +233,14 @@ impl AbsProviderConfig {
     /// Returns the address of an instance of the same block.
     #[must_use]
     pub fn instance(&self, key: Option<Arc<str>>) -> AbsProviderConfig {
-        AbsProviderConfig { key, ..self.clone() }
+        if key == self.key {
+            return self.clone();
+        }
+        ProviderConfigParts {
+            key,
+            ..(*self.0).clone()
+        }
+        .into()
     }
 }
 

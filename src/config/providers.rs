@@ -79,12 +79,7 @@ fn own(node: &ModuleNode) -> VisibleProviders {
     let module = &node.module;
     let visible = |(local, block): (&LocalProviderConfig, &ProviderConfig)| {
         let (provider, alias) = key(module, local);
-        let address = AbsProviderConfig {
-            module: node.path.clone(),
-            provider: provider.clone(),
-            alias: alias.clone(),
-            key: None,
-        };
+        let address = AbsProviderConfig::new(node.path.clone(), provider.clone(), alias.clone());
         ((provider, alias), Visible::of_block(address, block))
     };
     module.provider_configs.iter().map(visible).collect()
@@ -449,12 +444,7 @@ impl ModuleNode {
             (Some(found), _) => found.address.clone(),
             // Without a configuration anywhere up the tree, the provider has an empty default in the root module.
             (None, (provider, None)) => AbsProviderConfig::root(provider),
-            (None, (provider, alias)) => AbsProviderConfig {
-                module: self.path.clone(),
-                provider,
-                alias,
-                key: None,
-            },
+            (None, (provider, alias)) => AbsProviderConfig::new(self.path.clone(), provider, alias),
         }
     }
 }

@@ -384,7 +384,7 @@ impl<'a> Ephemerals<'a> {
     fn written(&self, open: &Open) -> Option<(&Body, &Schema)> {
         let address = open.address.config();
         let block = self.context.inputs.config.resource(&address)?;
-        let provider = self.context.inputs.config.provider_for(&address).provider;
+        let provider = self.context.inputs.config.provider_for(&address).provider.clone();
         let ty = &address.resource.ty;
         let schema = self
             .context

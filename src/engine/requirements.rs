@@ -19,13 +19,13 @@ pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
     let mut out: BTreeSet<Provider> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
     for node in config.nodes() {
         for resource in node.module.resources.values() {
-            out.insert(node.provider(&resource.local_provider()).provider);
+            out.insert(node.provider(&resource.local_provider()).provider.clone());
         }
         for action in node.module.actions.values() {
-            out.insert(node.provider(&action.local_provider()).provider);
+            out.insert(node.provider(&action.local_provider()).provider.clone());
         }
         for local in node.module.provider_configs.keys() {
-            out.insert(node.provider(local).provider);
+            out.insert(node.provider(local).provider.clone());
         }
     }
     out

@@ -1,7 +1,7 @@
 //! The state, in memory and on disk.
 //!
 //! [`State`] is what every command works on: the outputs, and the objects of every resource instance. Objects are shared and never change
-//! in place, so a copy of a state costs one pointer for each instance. The attributes of an object stay JSON text until they are decoded
+//! in place, and copies of a state share the maps that hold them until one of the copies is changed ([`SharedMap`]). The attributes of an object stay JSON text until they are decoded
 //! with a schema ([`Attributes::decode`]): a state can be read, changed and written without any provider.
 //!
 //! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; older versions are turned
@@ -24,6 +24,7 @@ pub mod lock;
 pub mod model;
 mod moving;
 pub mod pending;
+mod shared;
 pub mod snapshots;
 mod state_file;
 pub mod store;
@@ -43,5 +44,6 @@ pub use model::{
 };
 pub use moving::Relocation;
 pub use pending::Recovery;
+pub use shared::SharedMap;
 pub use snapshots::{SharedStore, SnapshotStore, Written};
 pub use store::LocalStore;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, InstanceKey};
 
-use crate::Attributes;
 use crate::attributes::RawJson;
+use crate::{Attributes, SharedMap};
 
 /// A snapshot of all known objects and outputs.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct State {
     pub lineage: String,
     pub outputs: BTreeMap<Arc<str>, OutputValue>,
     /// Resources that have instances.
-    pub resources: BTreeMap<AbsResource, ResourceState>,
+    pub resources: SharedMap<AbsResource, ResourceState>,
     /// Results of the configuration's checks when the snapshot was made; `None` if there were none.
     pub check_results: Option<Arc<[CheckResult]>>,
 }
@@ -37,7 +37,7 @@ pub struct OutputValue {
 pub struct ResourceState {
     /// Block of the provider configuration that created the instances, and is needed to destroy them.
     pub provider: AbsProviderConfig,
-    pub instances: BTreeMap<InstanceKey, InstanceState>,
+    pub instances: SharedMap<InstanceKey, InstanceState>,
 }
 
 impl ResourceState {
@@ -318,29 +318,34 @@ impl State {
         act: impl FnOnce(&mut InstanceState),
     ) {
         let containing = address.containing_resource();
-        if let Some(provider) = provider {
-            self.resources
-                .entry(containing.clone())
-                .or_insert_with(|| ResourceState {
-                    provider: provider.block(),
-                    instances: BTreeMap::new(),
-                })
-                .provider = provider.block();
-        }
-        // Without a provider no entry can be created. If the object to remove does not exist, nothing changes.
-        let Some(resource) = self.resources.get_mut(&containing) else {
-            return;
-        };
         let key = &address.resource.key;
-        let mut instance = resource.instances.remove(key).unwrap_or_default();
+        let resource = match provider {
+            Some(provider) => {
+                let new = || ResourceState {
+                    provider: provider.block(),
+                    instances: SharedMap::default(),
+                };
+                let resource = self.resources.entry(containing.clone()).or_insert_with(new);
+                resource.provider = provider.block();
+                resource
+            }
+            // Without a provider no entry can be created. If the object to remove does not exist, nothing changes.
+            None if self.instance(address).is_none() => return,
+            None => match self.resources.get_mut(&containing) {
+                Some(resource) => resource,
+                None => return,
+            },
+        };
+        let instance = resource.instances.entry(key.clone()).or_default();
         if let Some(provider) = provider {
             instance.provider_key.clone_from(&provider.key);
         }
-        act(&mut instance);
-        if !instance.is_empty() {
-            resource.instances.insert(key.clone(), instance);
-        } else if resource.instances.is_empty() {
-            self.resources.remove(&containing);
+        act(instance);
+        if instance.is_empty() {
+            resource.instances.remove(key);
+            if resource.instances.is_empty() {
+                self.resources.remove(&containing);
+            }
         }
     }
 
@@ -386,10 +391,11 @@ impl State {
                 ka == kb
                     && a.provider == b.provider
                     && a.instances.len() == b.instances.len()
-                    && a.instances
-                        .iter()
-                        .zip(&b.instances)
-                        .all(|((ka, a), (kb, b))| ka == kb && same_instance(a, b))
+                    && (a.instances.is_same(&b.instances)
+                        || a.instances
+                            .iter()
+                            .zip(&b.instances)
+                            .all(|((ka, a), (kb, b))| ka == kb && same_instance(a, b)))
             })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource, ModuleInstance, Provider};
 
 use crate::model::{InstanceState, Object, ResourceState, State};
+use crate::shared::SharedMap;
 
 /// New addresses of moved resources, for rewriting the recorded dependencies, which order the destruction of objects.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +134,7 @@ impl State {
             .entry(address.containing_resource())
             .or_insert_with(|| ResourceState {
                 provider: provider.block(),
-                instances: std::collections::BTreeMap::new(),
+                instances: SharedMap::default(),
             });
         resource.provider = provider.block();
         instance.provider_key.clone_from(&provider.key);
@@ -165,7 +166,7 @@ impl State {
     /// Assigns the objects of one provider to another; names and aliases of provider configurations stay.
     pub fn replace_provider(&mut self, from: &Provider, to: &Provider) {
         for state in self.resources.values_mut().filter(|s| s.provider.provider == *from) {
-            state.provider.provider = to.clone();
+            state.provider = state.provider.with_provider(to.clone());
         }
     }
 }

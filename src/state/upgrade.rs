@@ -11,6 +11,7 @@ use addrs::{AbsProviderConfig, AbsResource, InstanceKey, ModuleInstance, Provide
 use cty::{Type, Value};
 use serde::Deserialize;
 
+use crate::shared::SharedMap;
 use crate::syntax::parse;
 use crate::{
     Attributes, ContentError, DeposedKey, FormatError, InstanceState, Object, ObjectStatus, OutputValue, ResourceState,
@@ -170,7 +171,7 @@ fn add_resource(module: &ModuleInstance, key: &str, old: ResourceV3, state: &mut
             })
             .or_insert_with(|| ResourceState {
                 provider,
-                instances: BTreeMap::new(),
+                instances: SharedMap::default(),
             })
             .instances
             .insert(key, instance);
@@ -228,12 +229,11 @@ fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> R
             ty: old.ty.clone(),
         });
     }
-    Ok(AbsProviderConfig {
-        module: module.module(),
-        provider: Provider::implied(name),
-        alias: alias.map(Arc::from),
-        key: None,
-    })
+    Ok(AbsProviderConfig::new(
+        module.module(),
+        Provider::implied(name),
+        alias.map(Arc::from),
+    ))
 }
 
 fn object(old: InstanceV3) -> Result<Object, ContentError> {

@@ -34,12 +34,7 @@ impl<'s> FileRun<'s> {
         let mut blocks = Vec::new();
         let mut failed = false;
         for ((provider, alias), of_file) in pairs {
-            let address = AbsProviderConfig {
-                module: addrs::Module::root(),
-                provider: provider.clone(),
-                alias: alias.clone(),
-                key: None,
-            };
+            let address = AbsProviderConfig::new(addrs::Module::root(), provider.clone(), alias.clone());
             let local = LocalProviderConfig {
                 name: module.root.module.local_name_for(&provider),
                 alias,
@@ -98,7 +93,7 @@ impl<'s> FileRun<'s> {
                 if out.mocks.contains_key(&used) || out.configured.contains_key(&used) {
                     continue;
                 }
-                out.real.insert(used.provider);
+                out.real.insert(used.provider.clone());
             }
         }
         if problems.has_errors() {

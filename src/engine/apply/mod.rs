@@ -279,6 +279,9 @@ fn checks_before(plan: &Plan) -> Vec<state::CheckResult> {
 
 /// Removes the data sources that the plan drops, unless an object of the state depends on them.
 fn drop_data(plan: &Plan, state: &mut State) {
+    if plan.dropped_data.is_empty() {
+        return;
+    }
     let needed: HashSet<ConfigResource> = state
         .instances()
         .flat_map(|(_, _, _, instance)| instance.current.iter().chain(instance.deposed.values()))

@@ -376,7 +376,11 @@ impl<'a> Edges<'a> {
             // The reference is a splat, or the value of all instances.
             (Repetition::Count | Repetition::ForEach, false, _) => None,
             _ => {
-                let provider = self.root.provider_for(&block.address.in_module(&config.path)).provider;
+                let provider = self
+                    .root
+                    .provider_for(&block.address.in_module(&config.path))
+                    .provider
+                    .clone();
                 let ty = &block.address.ty;
                 if block.address.mode == Mode::List {
                     let listed = self.schemas.resource(&provider, Mode::Managed, ty);

@@ -90,7 +90,7 @@ impl ReferencedResource<'_> {
         }
         let resource = &self.address.resource;
         let address = resource.in_module(&self.address.module.module());
-        let provider = self.evaluator.config.provider_for(&address).provider;
+        let provider = self.evaluator.config.provider_for(&address).provider.clone();
         let Some(schema) = schemas.resource(&provider, resource.mode, &resource.ty) else {
             return Value::dynamic();
         };

@@ -21,12 +21,7 @@ fn planned(name: &str, action: Action, deps: &[&str]) -> Planned {
 }
 
 fn provider(name: &str) -> AbsProviderConfig {
-    AbsProviderConfig {
-        module: Module::root(),
-        provider: addrs::Provider::default_for(name),
-        alias: None,
-        key: None,
-    }
+    AbsProviderConfig::root(addrs::Provider::default_for(name))
 }
 
 /// Returns true if the first operation comes before the second in every order that the graph allows.

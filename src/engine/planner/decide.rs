@@ -302,14 +302,9 @@ impl Planner<'_> {
         module: &addrs::Module,
         steps: &[syntax::ast::TraversalStep],
     ) -> Result<(), Reported> {
-        let provider = self
-            .context
-            .inputs
-            .config
-            .provider_for(&resource.in_module(module))
-            .provider;
+        let provider = self.context.inputs.config.provider_for(&resource.in_module(module));
         let schemas = self.context.providers.schemas();
-        match schemas.resource(&provider, resource.mode, &resource.ty) {
+        match schemas.resource(&provider.provider, resource.mode, &resource.ty) {
             Some(schema) => block_steps(&schema.block, steps).map_err(|problem| self.context.fail(problem)),
             None => Ok(()),
         }

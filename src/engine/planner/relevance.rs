@@ -128,7 +128,7 @@ impl<'s> Search<'s> {
     /// Returns the schema of a declared resource.
     fn schema(&self, address: &addrs::ConfigResource) -> Option<&'s BlockSchema> {
         self.config.resource(address)?;
-        let provider = self.config.provider_for(address).provider;
+        let provider = self.config.provider_for(address).provider.clone();
         let (mode, ty) = (address.resource.mode, &address.resource.ty);
         Some(&self.schemas.resource(&provider, mode, ty)?.block)
     }

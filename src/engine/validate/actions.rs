@@ -41,7 +41,12 @@ impl Validator<'_> {
     }
 
     fn configured_action(&self, address: &ConfigAction) -> Result<ConfiguredAction<'_>, Reported> {
-        let provider = self.config.provider_for_action(address).ok_or(Reported)?.provider;
+        let provider = self
+            .config
+            .provider_for_action(address)
+            .ok_or(Reported)?
+            .provider
+            .clone();
         if !self.providers.schemas().providers.contains_key(&provider) {
             // The provider could not be started, which has been reported.
             return Err(Reported);

@@ -84,7 +84,7 @@ impl Validator<'_> {
             ImportBy::Id(_) => identifier(value, range).map(|_| ()),
             ImportBy::Identity(_) => {
                 let resource = &import.to_resource;
-                let provider = self.config.provider_for(resource).provider;
+                let provider = self.config.provider_for(resource).provider.clone();
                 let schema =
                     self.providers
                         .schemas()

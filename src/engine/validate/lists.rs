@@ -34,7 +34,7 @@ impl Validator<'_> {
             }
         }
         let ty = &address.resource.ty;
-        let provider = self.config.provider_for(address).provider;
+        let provider = self.config.provider_for(address).provider.clone();
         let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;
         let (value, _) = value.unmark_deep();
         let mut config = value.get("config").cloned().unwrap_or_else(Value::dynamic);

@@ -347,7 +347,7 @@ impl Validator<'_> {
         let (instance, _) = self.place(&address.module)?;
         // The failure of the repetition argument has been reported, and the body does not depend on it.
         let expanded = self.evaluator.resource_expansion(&instance, &address.resource);
-        let provider = self.config.provider_for(address).provider;
+        let provider = self.config.provider_for(address).provider.clone();
         if !self.providers.schemas().providers.contains_key(&provider) {
             // The provider could not be started, which has been reported.
             return Err(Reported);
@@ -430,7 +430,7 @@ impl Validator<'_> {
         schema: &Schema,
         value: Value,
     ) -> Result<(), Reported> {
-        let provider = self.config.provider_for(address).provider;
+        let provider = self.config.provider_for(address).provider.clone();
         let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;
         let ty = &address.resource.ty;
         let answer = match address.resource.mode {
@@ -453,7 +453,7 @@ impl Validator<'_> {
             return None;
         }
         let addrs::Resource { mode, ty, .. } = &address.resource;
-        let provider = self.config.provider_for(address).provider;
+        let provider = self.config.provider_for(address).provider.clone();
         let schema = self.providers.schemas().resource(&provider, *mode, ty)?;
         let expansion = Expansion::of_any(block.count.is_some(), block.for_each.is_some());
         let repetition = expansion.repetition(&InstanceKey::None);

@@ -386,12 +386,12 @@ fn any_state() -> impl Strategy<Value = State> {
                     Resource::managed(ty, name)
                 };
                 let address = AbsResource { module, resource }.instance(key);
-                let provider = AbsProviderConfig {
-                    module: Module::root().child("m"),
-                    provider: Provider::default_for("x"),
-                    alias: data.then(|| "a".into()),
-                    key: deposed.clone().filter(|_| data).map(Into::into),
-                };
+                let provider = AbsProviderConfig::new(
+                    Module::root().child("m"),
+                    Provider::default_for("x"),
+                    data.then(|| "a".into()),
+                )
+                .instance(deposed.clone().filter(|_| data).map(Into::into));
                 match deposed {
                     None => state.set_current(&address, &provider, Some(object)),
                     Some(key) => state.set_deposed(&address, &provider, DeposedKey(key.into()), Some(object)),

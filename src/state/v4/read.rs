@@ -11,6 +11,7 @@ use cty::{Path, Step, Type, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::shared::SharedMap;
 use crate::syntax::parse;
 use crate::{
     Attributes, CheckResult, CheckStatus, CheckedObject, ContentError, DeposedKey, FormatError, Identity,
@@ -236,7 +237,7 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
             &mut entry
                 .insert(ResourceState {
                     provider,
-                    instances: BTreeMap::new(),
+                    instances: SharedMap::default(),
                 })
                 .instances
         }
@@ -257,7 +258,7 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
                     other: block.to_string(),
                 }));
             }
-            instances.entry(key.clone()).or_default().provider_key = of_instance.key;
+            instances.entry(key.clone()).or_default().provider_key = of_instance.key.clone();
         }
         add_object(instance, instances.entry(key.clone()).or_default(), shared).map_err(place)?;
     }

@@ -39,7 +39,7 @@ fn used(config: &Config, plan: &Plan) -> BTreeMap<Provider, Used> {
     };
     for node in config.nodes() {
         for resource in node.module.resources.values() {
-            let provider = node.provider(&resource.local_provider()).provider;
+            let provider = node.provider(&resource.local_provider()).provider.clone();
             add(&provider, resource.address.mode, &resource.address.ty);
         }
     }

@@ -52,7 +52,7 @@ fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
     }
     for (local, block) in &module.provider_configs {
         add(
-            node.provider(local).provider,
+            node.provider(local).provider.clone(),
             block.version.as_ref().map(|c| &c.constraints),
         );
     }
@@ -69,7 +69,7 @@ fn requirements(node: &ModuleNode) -> BTreeMap<Provider, Constraints> {
                     alias: None,
                 },
             };
-            add(node.provider(&local).provider, None);
+            add(node.provider(&local).provider.clone(), None);
         }
     }
     out
@@ -98,7 +98,7 @@ impl ProviderConfigs {
                 .into()
         };
         for (local, block) in &module.provider_configs {
-            let provider = node.provider(local).provider;
+            let provider = node.provider(local).provider.clone();
             let expressions = schemas.providers.get(&provider).map_or(Json::Null, |schema| {
                 body_expressions(&block.body, &schema.provider.block)
             });
@@ -137,7 +137,7 @@ impl ProviderConfigs {
                     name: in_child.name.clone(),
                     alias: None,
                 };
-                let provider = child.provider(&default).provider;
+                let provider = child.provider(&default).provider.clone();
                 let parent = self.source(&key(path, &passed.parent.config.to_string()), &provider);
                 let document = Object::default()
                     .with("name", in_child.to_string())

@@ -123,8 +123,11 @@ impl Live for WorkingDirectory<'_> {
             let all = node.module.required_providers.values();
             all.map(|required| required.provider.to_string()).collect::<Vec<_>>()
         });
-        let stored = self.state().resources.into_values();
-        let stored = stored.map(|resource| resource.provider.provider.to_string());
+        let state = self.state();
+        let stored = state
+            .resources
+            .values()
+            .map(|resource| resource.provider.provider.to_string());
         let all: BTreeSet<String> = required.chain(stored).collect();
         all.into_iter().collect()
     }

@@ -200,7 +200,7 @@ fn explain(subject: &Subject, graph: &ResourceGraph, target: &Target) -> Option<
     // A resource that is only in the state keeps the provider that made its objects.
     let provider = match (block, stored) {
         (None, Some((_, stored))) => stored.provider.provider.clone(),
-        _ => config.provider_for(&wanted).provider,
+        _ => config.provider_for(&wanted).provider.clone(),
     };
     let schema = |resource: &Resource| {
         let found = subject

@@ -6,7 +6,7 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, Module, ModuleI
 use provider::RawState;
 use provider::{MoveRequest, ObjectRead, Provider};
 use schema::Schema;
-use state::{Attributes, InstanceState, Object, Relocation, ResourceState, State};
+use state::{Attributes, InstanceState, Object, Relocation, ResourceState, SharedMap, State};
 use std::sync::Arc;
 use syntax::{Diagnostic, Diagnostics, Range};
 
@@ -216,9 +216,13 @@ impl Execution<'_, '_> {
                     instances.insert(key.clone(), conversion.instance(instance, &from, &to).await?);
                 }
                 let provider = conversion.target.clone();
-                self.state
-                    .resources
-                    .insert(old.clone(), ResourceState { provider, instances });
+                self.state.resources.insert(
+                    old.clone(),
+                    ResourceState {
+                        provider,
+                        instances: instances.into(),
+                    },
+                );
             }
             self.move_resource(&old, new);
         }
@@ -276,7 +280,7 @@ impl Execution<'_, '_> {
                 places.add(&new_resource.module);
                 ResourceState {
                     provider,
-                    instances: BTreeMap::new(),
+                    instances: SharedMap::default(),
                 }
             });
             target.instances.insert(new.resource.key.clone(), instance);
