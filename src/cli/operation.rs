@@ -318,12 +318,21 @@ impl<'s> Operation<'s> {
     }
 
     /// Starts the providers whose functions are called, unless they run already.
-    pub(crate) fn start_functions(&self, functions: &Functions, providers: BTreeSet<addrs::Provider>) -> Diagnostics {
-        self.runtime.block_on(functions.start(&self.plugins, providers))
+    pub(crate) fn start_functions(
+        &self,
+        functions: &Functions<'_>,
+        providers: BTreeSet<addrs::Provider>,
+    ) -> Diagnostics {
+        self.runtime.block_on(functions.start(providers))
+    }
+
+    /// Returns the functions of the providers, of which none is started yet.
+    pub(crate) fn functions(&self) -> Functions<'_> {
+        Functions::new(&self.plugins)
     }
 
     /// Ends the providers whose functions were called.
-    pub(crate) fn end_functions(&self, functions: &Functions) {
+    pub(crate) fn end_functions(&self, functions: &Functions<'_>) {
         self.runtime.block_on(functions.close());
     }
 

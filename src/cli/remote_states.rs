@@ -11,8 +11,9 @@ use async_trait::async_trait;
 use cty::Value;
 use encryption::{Encryption, Target};
 use provider::{
-    Actions, Answer, Applied, ApplyRequest, FunctionError, ImportTarget, Imported, ListRequest, Listed, MoveRequest,
-    ObjectRead, Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
+    Actions, Answer, Applied, ApplyRequest, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest, Listed,
+    MoveRequest, ObjectRead, Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
+    SchemaMap,
 };
 use state::{Cipher, Codec};
 use stores::Context;
@@ -241,6 +242,10 @@ impl Provider for Decrypting {
 
     async fn close_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
         self.provider.close_ephemeral(ty, private).await
+    }
+
+    async fn functions(&self) -> Result<SchemaMap<FunctionSchema>, Diagnostics> {
+        self.provider.functions().await
     }
 
     async fn call_function(

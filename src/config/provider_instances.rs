@@ -4,7 +4,7 @@ use addrs::{AbsProviderConfig, LocalProviderConfig};
 use syntax::ast::{Expr, ObjectKey, Template, TemplatePart, TraversalStep};
 use syntax::{Diagnostic, Diagnostics};
 
-use crate::model::{Config, Instance, ModuleNode, PassedKey, ProviderRef};
+use crate::model::{Config, Instance, ModuleNode, PassedKey, ProviderConfig, ProviderRef};
 
 impl ModuleNode {
     /// Returns the key that a caller passed for the provider configuration behind a local name of this module.
@@ -65,16 +65,23 @@ impl Config {
         Some((self.node(&passed.caller)?, &*passed.expr))
     }
 
-    /// Returns the block of a provider configuration, if it has `for_each`, with its module.
+    /// Returns the block of a provider configuration with its module; `None` if it has no block.
     #[must_use]
-    pub fn expanded_provider(&self, address: &AbsProviderConfig) -> Option<(&ModuleNode, &Expr)> {
-        address.alias.as_ref()?;
+    pub fn provider_block(&self, address: &AbsProviderConfig) -> Option<(&ModuleNode, &ProviderConfig)> {
         let node = self.node(&address.module)?;
         let mut blocks = node.module.provider_configs.iter();
         let of = |local: &LocalProviderConfig| {
             local.alias == address.alias && node.module.provider_for_local_name(&local.name) == address.provider
         };
         let (_, block) = blocks.find(|(local, _)| of(local))?;
+        Some((node, block))
+    }
+
+    /// Returns the block of a provider configuration, if it has `for_each`, with its module.
+    #[must_use]
+    pub fn expanded_provider(&self, address: &AbsProviderConfig) -> Option<(&ModuleNode, &Expr)> {
+        address.alias.as_ref()?;
+        let (node, block) = self.provider_block(address)?;
         Some((node, block.for_each.as_ref()?))
     }
 }

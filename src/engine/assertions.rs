@@ -40,7 +40,7 @@ pub struct Results<'a> {
     /// Values of the root variables, converted, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
     /// Functions of providers.
-    pub functions: &'a Functions,
+    pub functions: &'a Functions<'a>,
     /// Evaluation environment of the operation.
     pub environment: &'a EvaluationEnvironment,
     /// Source of the providers, which may override the outputs of modules.

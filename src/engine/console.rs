@@ -46,7 +46,7 @@ pub struct View<'a> {
     /// Values of the root variables, converted, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
     /// Functions of providers. More can be started later.
-    pub functions: &'a Functions,
+    pub functions: &'a Functions<'a>,
     /// Evaluation environment of the operation.
     pub environment: &'a EvaluationEnvironment,
 }
@@ -159,7 +159,7 @@ impl<'a> Console<'a> {
         let required = &self.node().module.required_providers;
         lang::refs::provider_functions(&expr)
             .into_iter()
-            .filter_map(|(name, _)| Some(required.get(&name)?.provider.clone()))
+            .filter_map(|call| Some(required.get(&call.provider)?.provider.clone()))
             .collect()
     }
 

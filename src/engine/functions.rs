@@ -1,14 +1,16 @@
 //! Functions of providers, called by expressions. Evaluation is synchronous, and calls to providers are not: a call is
 //! a task of the runtime, for which the evaluating thread blocks (`block_in_place`). Functions are pure, so results are
 //! cached by function and arguments. The plan contains a digest of each result, which apply compares; the language's
-//! functions that read files are compared in the same way.
+//! functions that read files are compared in the same way. Functions of configured providers are in `configured`.
+
+mod configured;
 
 use data_encoding::HEXLOWER;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use addrs::Provider;
+use addrs::{AbsProviderConfig, Provider};
 use config::ModuleNode;
 use cty::{Type, Value};
 use lang::functions::CallError;
@@ -21,8 +23,10 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use provider::{ProviderSource, StartError};
 
+pub(crate) use configured::{Configured, configuration_called, malformed, split};
+
 /// Returns the signature of a function whose provider is unavailable: it accepts any arguments, so that no second error is reported.
-fn anything() -> Signature {
+pub(crate) fn anything() -> Signature {
     Signature {
         parameters: Vec::new(),
         variadic: Some(Parameter {
@@ -40,14 +44,20 @@ pub type FunctionResults = BTreeMap<String, String>;
 
 type CallResult = Result<Value, CallError>;
 
-/// The providers whose functions a configuration calls. Their processes are never configured.
-#[derive(Default)]
-pub struct Functions {
+/// The providers whose functions a configuration calls.
+pub struct Functions<'s> {
+    /// Source of the processes.
+    source: &'s dyn ProviderSource,
+    /// Processes that are never configured.
     running: RwLock<HashMap<Provider, Arc<RunningProvider>>>,
     /// Providers that could not be started, which has been reported: their functions return unknown values.
     unavailable: RwLock<BTreeSet<Provider>>,
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
     results: Mutex<FunctionResults>,
+    /// Provider configurations that are open, or were opened for their functions.
+    configured: RwLock<HashMap<AbsProviderConfig, configured::Opening>>,
+    /// Processes of the configurations that were opened for their functions.
+    opened: Mutex<Vec<Arc<dyn provider::Provider>>>,
 }
 
 struct RunningProvider {
@@ -55,7 +65,21 @@ struct RunningProvider {
     signatures: BTreeMap<Arc<str>, Arc<Signature>>,
 }
 
-impl Functions {
+impl<'s> Functions<'s> {
+    /// Creates an empty set of providers, whose processes come from this source.
+    #[must_use]
+    pub fn new(source: &'s dyn ProviderSource) -> Functions<'s> {
+        Functions {
+            source,
+            running: RwLock::default(),
+            unavailable: RwLock::default(),
+            cache: Mutex::default(),
+            results: Mutex::default(),
+            configured: RwLock::default(),
+            opened: Mutex::default(),
+        }
+    }
+
     /// Adds the functions of a running provider.
     pub(crate) fn add(&self, provider: Provider, process: Arc<dyn provider::Provider>, schema: &ProviderSchema) {
         let signatures = schema
@@ -79,18 +103,14 @@ impl Functions {
     }
 
     /// Starts the providers that are not running yet.
-    pub async fn start(
-        &self,
-        source: &dyn ProviderSource,
-        providers: impl IntoIterator<Item = Provider>,
-    ) -> Diagnostics {
+    pub async fn start(&self, providers: impl IntoIterator<Item = Provider>) -> Diagnostics {
         let mut problems = Diagnostics::new();
         for provider in providers {
-            if self.source(&provider).is_some() {
+            if self.process_of(&provider).is_some() {
                 continue;
             }
             let started = async {
-                let process = source.start(&provider).await?;
+                let process = self.source.start(&provider).await?;
                 let schema = process.schema().await?;
                 Ok::<_, StartError>((process, schema))
             };
@@ -111,10 +131,11 @@ impl Functions {
     /// The running processes.
     pub(crate) fn processes(&self) -> Vec<Arc<dyn provider::Provider>> {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
-        running.values().map(|s| s.process.clone()).collect()
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        running.values().map(|s| &s.process).chain(&*opened).cloned().collect()
     }
 
-    fn source(&self, provider: &Provider) -> Option<Arc<RunningProvider>> {
+    fn process_of(&self, provider: &Provider) -> Option<Arc<RunningProvider>> {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
         running.get(provider).cloned()
     }
@@ -145,7 +166,7 @@ impl Functions {
         if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
             return Ok(Arc::new(anything()));
         }
-        let Some((required, source)) = required.and_then(|r| Some((r, self.source(&r.provider)?))) else {
+        let Some((required, source)) = required.and_then(|r| Some((r, self.process_of(&r.provider)?))) else {
             let hint = did_you_mean(suggest(local, module.module.required_providers.keys().map(|n| &**n)));
             return Err(unknown(format!(
                 "There is no function named \"provider::{local}::{function}\". The provider's local name \"{local}\" must be \
@@ -169,7 +190,7 @@ impl Functions {
             .module
             .required_providers
             .get(local)
-            .and_then(|r| Some((&r.provider, self.source(&r.provider)?)));
+            .and_then(|r| Some((&r.provider, self.process_of(&r.provider)?)));
         let Some((provider, source)) = source else {
             let required = module.module.required_providers.get(local);
             if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
@@ -184,7 +205,7 @@ impl Functions {
         }
         // The lock is released: a call may take long, and two equal calls at the same time only cost time.
         drop(cached);
-        let answer = self.request(&source.process, function, arguments, &signature.result);
+        let answer = request(&source.process, function, arguments, &signature.result);
         let Some(key) = call_digest else { return answer };
         if let Ok(value) = &answer
             // Results with unknown values may legitimately differ when the values are known.
@@ -196,41 +217,6 @@ impl Functions {
         let mut cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cached.insert(key, answer.clone());
         answer
-    }
-
-    fn request(
-        &self,
-        process: &Arc<dyn provider::Provider>,
-        function: &str,
-        arguments: &[Value],
-        result: &Type,
-    ) -> CallResult {
-        let (process, name, arguments) = (process.clone(), function.to_owned(), arguments.to_vec());
-        let answer = wait(async move { process.call_function(&name, arguments).await });
-        match answer {
-            None => Err(CallError::Failed("the call was abandoned".into())),
-            Some(Err(problems)) => {
-                let mut text: Vec<String> = Vec::new();
-                for problem in problems {
-                    text.push(format!("{}: {}", problem.summary, problem.detail));
-                }
-                // The text becomes a part of a sentence, so its full stop is removed.
-                Err(CallError::Failed(text.join("; ").trim_end_matches('.').to_owned()))
-            }
-            Some(Ok(Err(error))) => {
-                let text = error.text.trim().trim_end_matches('.').to_owned();
-                Err(match error.argument {
-                    Some(at) => CallError::Argument(at, text),
-                    None => CallError::Failed(text),
-                })
-            }
-            Some(Ok(Ok(value))) => cty::convert(&value.unmark_deep().0, result).map_err(|e| {
-                CallError::Failed(format!(
-                    "the provider returned a value that is not of the type it declares: {}. This is a bug in the provider",
-                    e.message
-                ))
-            }),
-        }
     }
 
     /// Checks that a function of the language that reads files has the same result as in an earlier call with the same
@@ -278,6 +264,36 @@ impl Functions {
     }
 }
 
+/// Sends a call to a process.
+fn request(process: &Arc<dyn provider::Provider>, function: &str, arguments: &[Value], result: &Type) -> CallResult {
+    let (process, name, arguments) = (process.clone(), function.to_owned(), arguments.to_vec());
+    let answer = wait(async move { process.call_function(&name, arguments).await });
+    match answer {
+        None => Err(CallError::Failed("the call was abandoned".into())),
+        Some(Err(problems)) => {
+            let mut text: Vec<String> = Vec::new();
+            for problem in problems {
+                text.push(format!("{}: {}", problem.summary, problem.detail));
+            }
+            // The text becomes a part of a sentence, so its full stop is removed.
+            Err(CallError::Failed(text.join("; ").trim_end_matches('.').to_owned()))
+        }
+        Some(Ok(Err(error))) => {
+            let text = error.text.trim().trim_end_matches('.').to_owned();
+            Err(match error.argument {
+                Some(at) => CallError::Argument(at, text),
+                None => CallError::Failed(text),
+            })
+        }
+        Some(Ok(Ok(value))) => cty::convert(&value.unmark_deep().0, result).map_err(|e| {
+            CallError::Failed(format!(
+                "the provider returned a value that is not of the type it declares: {}. This is a bug in the provider",
+                e.message
+            ))
+        }),
+    }
+}
+
 fn unknown(detail: String) -> CallError {
     CallError::Unknown(Diagnostic::error("Unknown provider function", detail))
 }
@@ -312,23 +328,18 @@ fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
 }
 
 /// Runs a future to completion, from within a runtime or without one.
-fn wait<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+fn wait<T: Send>(future: impl Future<Output = T> + Send) -> Option<T> {
     match Handle::try_current() {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
-            let (send, receive) = std::sync::mpsc::sync_channel(1);
-            handle.spawn(async move {
-                // The send fails only if the evaluating thread has ended.
-                let _: Result<(), _> = send.send(future.await);
-            });
-            tokio::task::block_in_place(|| receive.recv().ok())
+            tokio::task::block_in_place(|| Some(handle.block_on(future)))
         }
         // A single-threaded runtime would deadlock if its thread waited for a task of that runtime.
-        _ => std::thread::spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.ok().map(|runtime| runtime.block_on(future))
-        })
-        .join()
-        .ok()
-        .flatten(),
+        _ => std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.ok().map(|runtime| runtime.block_on(future))
+            });
+            thread.join().ok().flatten()
+        }),
     }
 }

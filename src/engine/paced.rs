@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cty::Value;
 use provider::contract::*;
-use provider::{Actions, Answer, Provider};
+use provider::{Actions, Answer, Provider, SchemaMap};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::lanes::{Lane, Lanes, Outcome};
@@ -208,6 +208,10 @@ impl Provider for Paced {
 
     async fn close_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
         self.provider.close_ephemeral(ty, private).await
+    }
+
+    async fn functions(&self) -> Result<SchemaMap<FunctionSchema>, Diagnostics> {
+        self.provider.functions().await
     }
 
     async fn call_function(

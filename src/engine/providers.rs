@@ -28,7 +28,7 @@ pub struct Providers<'s> {
     /// Values that the open provider configurations have.
     configured: Mutex<BTreeMap<AbsProviderConfig, Value>>,
     provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
-    functions: Functions,
+    functions: Functions<'s>,
     /// Lanes of the operation, which measure the requests of its providers.
     lanes: Option<Arc<Lanes>>,
 }
@@ -140,7 +140,7 @@ impl<'s> Providers<'s> {
         let mut diagnostics = Diagnostics::new();
         let mut schemas = Schemas::default();
         let mut idle = HashMap::new();
-        let functions = Functions::default();
+        let functions = Functions::new(source);
         while let Some((provider, for_functions, result)) = starting.next().await {
             let Some((running, schema)) = diagnostics.take(result) else {
                 if for_functions {
@@ -196,7 +196,7 @@ impl<'s> Providers<'s> {
 
     /// Returns the functions of the running providers.
     #[must_use]
-    pub fn functions(&self) -> &Functions {
+    pub fn functions(&self) -> &Functions<'s> {
         &self.functions
     }
 
@@ -256,7 +256,14 @@ impl<'s> Providers<'s> {
             Some((lanes, lane)) => Arc::new(Paced::new(running, lane, lanes.clone())),
             None => running,
         };
+        let known = config.is_wholly_known();
         let answer = running.configure(config).await;
+        if answer
+            .as_ref()
+            .is_ok_and(|answer| !answer.diagnostics.iter().any(|problem| problem.diagnostic.is_error()))
+        {
+            self.functions.add_configured(address, running.clone(), known);
+        }
         // The process is stored before the result is checked, because a process whose configuration failed must
         // be closed, too.
         self.open.lock().await.insert(address.clone(), running);
@@ -292,6 +299,7 @@ impl<'s> Providers<'s> {
         let Some(running) = self.source.stand_in(address) else {
             return false;
         };
+        self.functions.add_configured(address, running.clone(), true);
         self.open.lock().await.insert(address.clone(), running);
         true
     }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use addrs::Provider;
 use config::{Config, Connection, Provisioner};
-use lang::refs::{provider_functions, provider_functions_in_body};
+use lang::refs::{ProviderFunction, provider_functions, provider_functions_in_body};
 use state::State;
-use syntax::Range;
 
 use crate::removals::Removals;
 
@@ -37,13 +36,14 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
     let mut out = BTreeSet::new();
     for node in config.nodes() {
         let module = &node.module;
-        let mut called = |names: Vec<(Arc<str>, Range)>| {
-            for (name, _) in names {
+        let mut called = |calls: Vec<ProviderFunction>| {
+            for call in calls {
                 // An undeclared local name is reported where the call is evaluated.
-                out.extend(module.required_providers.get(&name).map(|r| r.provider.clone()));
+                let required = module.required_providers.get(&call.provider);
+                out.extend(required.map(|r| r.provider.clone()));
             }
         };
-        let rules = |rules: &[config::CheckRule]| -> Vec<(Arc<str>, Range)> {
+        let rules = |rules: &[config::CheckRule]| -> Vec<ProviderFunction> {
             let expressions = rules.iter().flat_map(|r| [&r.condition, &r.error_message]);
             expressions.flat_map(provider_functions).collect()
         };
@@ -117,7 +117,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
 }
 
 /// Returns the provider functions that provisioners and their connections call.
-fn in_provisioners(provisioners: &[Provisioner], connection: Option<&Connection>) -> Vec<(Arc<str>, Range)> {
+fn in_provisioners(provisioners: &[Provisioner], connection: Option<&Connection>) -> Vec<ProviderFunction> {
     let connections = provisioners
         .iter()
         .filter_map(|p| p.connection.as_ref())

@@ -295,15 +295,30 @@ pub fn traversals_except<'e>(expr: &'e Expr, iterators: &[Arc<str>]) -> Vec<&'e 
     found
 }
 
-/// Returns the local names of providers whose functions an expression calls, with the range of each call's name.
+/// Call of a provider's function: `provider::NAME::FUNCTION`, in OpenTofu also `provider::NAME::ALIAS::FUNCTION`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderFunction {
+    /// Local name of the provider.
+    pub provider: Arc<str>,
+    /// Rest of the name: `FUNCTION` or `ALIAS::FUNCTION`.
+    pub function: Arc<str>,
+    /// Range of the name.
+    pub range: Range,
+}
+
+/// Returns the calls of provider functions in an expression.
 #[must_use]
-pub fn provider_functions(expr: &Expr) -> Vec<(Arc<str>, Range)> {
+pub fn provider_functions(expr: &Expr) -> Vec<ProviderFunction> {
     let mut found = Vec::new();
     walk(expr, &mut Vec::new(), &mut |node| {
         if let Node::Call(name, range) = node
-            && let Some((provider, _)) = name.strip_prefix("provider::").and_then(|rest| rest.split_once("::"))
+            && let Some((provider, function)) = name.strip_prefix("provider::").and_then(|rest| rest.split_once("::"))
         {
-            found.push((provider.into(), range.clone()));
+            found.push(ProviderFunction {
+                provider: provider.into(),
+                function: function.into(),
+                range: range.clone(),
+            });
         }
     });
     found
@@ -392,10 +407,9 @@ pub(crate) fn references_except(expr: &Expr, iterators: &[Arc<str>]) -> (Vec<Ref
     (out, diagnostics)
 }
 
-/// Returns the local names of providers whose functions are called anywhere in a body, with the range of each call's
-/// name.
+/// Returns the calls of provider functions anywhere in a body.
 #[must_use]
-pub fn provider_functions_in_body(body: &Body) -> Vec<(Arc<str>, Range)> {
+pub fn provider_functions_in_body(body: &Body) -> Vec<ProviderFunction> {
     let own = body.attributes.iter().flat_map(|a| provider_functions(&a.expr));
     own.chain(body.blocks.iter().flat_map(|b| provider_functions_in_body(&b.body)))
         .collect()

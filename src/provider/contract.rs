@@ -353,6 +353,10 @@ pub trait Provider: Send + Sync {
         name: &str,
         arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics>;
+    /// Returns the functions that the provider offers. After it is configured, there may be more than in its schema.
+    async fn functions(&self) -> Result<SchemaMap<FunctionSchema>, Diagnostics> {
+        Ok(self.schema().await?.functions.clone())
+    }
     /// Returns the provider's actions; `None` if it has none, whatever its schema.
     fn actions(&self) -> Option<&dyn crate::Actions> {
         None

@@ -246,7 +246,7 @@ impl FileRun<'_> {
         setting: &Setting<'_, '_>,
         after: After<'_>,
         schemas: &Schemas,
-        functions: &Functions,
+        functions: &Functions<'_>,
     ) -> Evaluated {
         let config = &*setting.config;
         let results = Assertions::new(Results {

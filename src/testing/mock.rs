@@ -7,8 +7,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cty::{Path, Value};
 use provider::{
-    Answer, Applied, ApplyRequest, FunctionError, ImportTarget, Imported, ListRequest, Listed, MoveRequest, ObjectRead,
-    Opened, Output, PlanRequest, PlannedChange, PluginDiagnostic, Provider, ProviderSchema, RawState, ReadRequest,
+    Answer, Applied, ApplyRequest, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest, Listed,
+    MoveRequest, ObjectRead, Opened, Output, PlanRequest, PlannedChange, PluginDiagnostic, Provider, ProviderSchema,
+    RawState, ReadRequest, SchemaMap,
 };
 use schema::Schema;
 use schema::marking::without_write_only;
@@ -301,6 +302,10 @@ impl Provider for Mock {
 
     async fn close_ephemeral(&self, _: &str, _: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
         Ok(fine(()))
+    }
+
+    async fn functions(&self) -> Result<SchemaMap<FunctionSchema>, Diagnostics> {
+        self.real.functions().await
     }
 
     async fn call_function(

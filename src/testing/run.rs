@@ -277,9 +277,9 @@ impl<'s> FileRun<'s> {
 
     /// Evaluates the assertions of a run, and stores its outputs.
     async fn evaluate(&self, setting: &Setting<'_, '_>, after: After<'_>, done: &mut Performed) {
-        let functions = Functions::default();
+        let functions = Functions::new(&setting.providers);
         let called = self.called_providers(setting);
-        let mut problems = functions.start(&setting.providers, called).await;
+        let mut problems = functions.start(called).await;
         let Evaluated {
             status,
             outputs,
@@ -305,7 +305,7 @@ impl<'s> FileRun<'s> {
         let by_assertions = rules
             .flat_map(|rule| [&rule.condition, &rule.error_message])
             .flat_map(lang::refs::provider_functions)
-            .filter_map(|(name, _)| Some(required.get(&name)?.provider.clone()));
+            .filter_map(|call| Some(required.get(&call.provider)?.provider.clone()));
         let mut out = engine::requirements::function_providers_needed(&setting.config);
         out.extend(by_assertions);
         out

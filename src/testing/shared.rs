@@ -7,8 +7,9 @@ use addrs::Mode;
 use async_trait::async_trait;
 use cty::Value;
 use provider::{
-    Actions, Answer, Applied, ApplyRequest, FunctionError, ImportTarget, Imported, ListRequest, Listed, MoveRequest,
-    ObjectRead, Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
+    Actions, Answer, Applied, ApplyRequest, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest, Listed,
+    MoveRequest, ObjectRead, Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
+    SchemaMap,
 };
 use syntax::Diagnostics;
 
@@ -168,6 +169,10 @@ impl Provider for Shared {
 
     async fn close_ephemeral(&self, ty: &str, private: Option<Vec<u8>>) -> Result<Answer<()>, Diagnostics> {
         self.0.close_ephemeral(ty, private).await
+    }
+
+    async fn functions(&self) -> Result<SchemaMap<FunctionSchema>, Diagnostics> {
+        self.0.functions().await
     }
 
     async fn call_function(

@@ -162,7 +162,7 @@ fn with_operation(
         (None, operation.schemas().within(sources)?)
     };
     let config = &operation.project.config;
-    let functions = Functions::default();
+    let functions = operation.functions();
     problems.extend(operation.start_functions(&functions, function_providers_needed(config)));
     let environment = workdir::environment(session, &operation.workspace);
     let view = View {
@@ -222,7 +222,7 @@ fn with_operation(
 struct Conversation<'a> {
     session: &'a Session,
     operation: &'a Operation<'a>,
-    functions: &'a Functions,
+    functions: &'a Functions<'a>,
     console: Console<'a>,
 }
 

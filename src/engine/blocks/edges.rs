@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use addrs::{Mode, Module, Referenceable};
 use config::{CheckRule, Config, ModuleCall, ModuleNode, Resource};
 use lang::checks::{Repetition, block_steps, missing_key, unexpected_key};
-use lang::refs::{references_in_expr, references_of_body};
+use lang::refs::{
+    ProviderFunction, provider_functions, provider_functions_in_body, references_in_expr, references_of_body,
+};
 use lang::scope::Reference;
 use petgraph::graph::NodeIndex;
 use schema::BlockSchema;
@@ -15,6 +17,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::list_steps::list_steps;
 use super::static_context::dynamic_reference;
 use super::{Block, Blocks};
+use crate::functions::configuration_called;
 use provider::Schemas;
 
 /// Blocks whose references are checked.
@@ -276,6 +279,23 @@ impl<'a> Edges<'a> {
             let (references, problems) = references_in_expr(expr);
             self.diagnostics.extend(problems);
             self.references(config, node, &references, When::Always);
+            self.calls(config, node, provider_functions(expr));
+        }
+    }
+
+    /// Connects a block with the provider configurations whose functions it calls.
+    pub(super) fn calls(&mut self, config: &ModuleNode, node: NodeIndex, calls: Vec<ProviderFunction>) {
+        for call in calls {
+            let schemas = self.schemas;
+            let in_schema = |provider: &addrs::Provider, function: &str| {
+                let schema = schemas.providers.get(provider);
+                schema.is_some_and(|schema| schema.functions.contains_key(function))
+            };
+            if let Some(called) = configuration_called(self.root, config, (&call.provider, &call.function), in_schema) {
+                let provider = self.blocks.node(Block::Provider(called.address));
+                self.blocks.called_providers.insert(provider);
+                self.blocks.connect(provider, node);
+            }
         }
     }
 
@@ -284,6 +304,7 @@ impl<'a> Edges<'a> {
         self.diagnostics.extend(references.problems);
         self.references(config, node, &references.always, When::Always);
         self.references(config, node, &references.in_content, When::Expanded);
+        self.calls(config, node, provider_functions_in_body(body));
     }
 
     fn references(&mut self, config: &ModuleNode, node: NodeIndex, references: &[Reference], when: When) {

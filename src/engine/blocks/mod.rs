@@ -99,6 +99,8 @@ pub struct Blocks {
     /// Blocks that `depends_on` of module calls names, and the calls. Everything in the called modules depends on these
     /// blocks.
     pub(crate) waiting_calls: Vec<(NodeIndex, NodeIndex)>,
+    /// Provider configurations whose functions are called (OpenTofu).
+    pub(crate) called_providers: HashSet<NodeIndex>,
     /// Resources before each module, as far as they were requested: every data source that waits for a module requests
     /// them.
     before_modules: Mutex<HashMap<Module, Arc<BTreeSet<ConfigResource>>>>,

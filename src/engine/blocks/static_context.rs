@@ -15,9 +15,10 @@ pub(super) fn dynamic_reference(root: &Config, node: &ModuleNode, expr: &Expr) -
     let mut stack: Vec<(&ModuleNode, &Expr)> = vec![(node, expr)];
     let mut seen: HashSet<(Module, Arc<str>, bool)> = HashSet::new();
     while let Some((node, expr)) = stack.pop() {
-        if let Some((name, range)) = provider_functions(expr).into_iter().next() {
+        if let Some(call) = provider_functions(expr).into_iter().next() {
+            let name = &call.provider;
             let detail = format!("No provider is running yet, so no function of \"{name}\" can be called here.");
-            return Some(Diagnostic::error("Provider function in static context", detail).at(&range));
+            return Some(Diagnostic::error("Provider function in static context", detail).at(&call.range));
         }
         // Invalid references are reported with the graph.
         let (references, _) = references_in_expr(expr);

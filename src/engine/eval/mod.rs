@@ -17,6 +17,7 @@ pub mod instance_conditions;
 mod memo;
 pub mod objects;
 mod prevent_destroy;
+mod provider_functions;
 pub mod provider_instances;
 mod reported;
 pub mod scope;
@@ -64,7 +65,7 @@ pub struct Evaluator<'a> {
     expansions: RwLock<HashMap<expand::Repeated, Slot<Arc<Expansion>>>>,
     objects: RwLock<HashMap<AbsResource, Objects>>,
     diagnostics: Mutex<Diagnostics>,
-    functions: Option<&'a Functions>,
+    functions: Option<&'a Functions<'a>>,
     schemas: Option<&'a Schemas>,
     results: Mutex<checks::Results>,
     module_outputs: Option<&'a dyn ProviderSource>,
@@ -108,7 +109,7 @@ impl<'a> Evaluator<'a> {
     }
 
     #[must_use]
-    pub fn with_functions(mut self, functions: &'a Functions) -> Evaluator<'a> {
+    pub fn with_functions(mut self, functions: &'a Functions<'a>) -> Evaluator<'a> {
         self.functions = Some(functions);
         self
     }

@@ -355,7 +355,7 @@ impl Scope for ModuleScope<'_> {
 
     fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
         match self.evaluator.functions {
-            Some(functions) => functions.signature(self.node, provider, function),
+            Some(functions) => self.provider_function_signature(functions, provider, function),
             None => Err(CallError::Unknown(Diagnostic::error(
                 "Unknown provider function",
                 "Functions of providers cannot be called here.",
@@ -365,7 +365,7 @@ impl Scope for ModuleScope<'_> {
 
     fn call_provider_function(&self, call: &ProviderCall<'_>) -> Result<Value, CallError> {
         match self.evaluator.functions {
-            Some(functions) => functions.call(self.node, call.provider, call.function, call.arguments),
+            Some(functions) => self.provider_function_result(functions, call),
             None => Err(CallError::Failed("functions of providers cannot be called here".into())),
         }
     }

@@ -70,6 +70,14 @@ impl Selection {
             selection.exclude(blocks, options.mode);
         }
         for node in blocks.graph.node_indices() {
+            // In destroy mode, a configuration is opened when a function of it is called.
+            if let Block::Provider(provider) = &blocks.graph[node]
+                && options.mode != Mode::Destroy
+                && blocks.called_providers.contains(&node)
+                && selection.includes(&blocks.graph[node])
+            {
+                selection.providers.insert(provider.clone());
+            }
             let uses_provider = match &blocks.graph[node] {
                 Block::Resource(_) => true,
                 Block::Action(action) => actions.may_plan(action),

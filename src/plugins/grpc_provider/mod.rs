@@ -9,13 +9,13 @@ mod listing;
 mod requests;
 mod started;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use cty::{Type, Value};
 use prost::Message;
 use proto::tfplugin6 as pb;
-use provider::{Answer, PluginDiagnostic, Provider};
+use provider::{Answer, FunctionSchema, PluginDiagnostic, Provider, SchemaMap};
 use schema::Schema;
 use syntax::{Diagnostic, Diagnostics};
 use tokio::sync::OnceCell;
@@ -35,6 +35,8 @@ pub struct GrpcProvider {
     /// Process of the provider, or the error of its start. A failed start is not repeated by each request.
     started: OnceCell<Result<Started, Diagnostics>>,
     description: OnceCell<Description>,
+    /// Functions that the configured provider offers, if they were requested.
+    functions: OnceLock<SchemaMap<FunctionSchema>>,
     shared: SharedSchema,
     /// Stored schemas of the provider, for later runs.
     kept: Option<Arc<Kept>>,
@@ -57,6 +59,7 @@ impl GrpcProvider {
             access,
             started: OnceCell::new(),
             description: OnceCell::new(),
+            functions: OnceLock::new(),
             shared,
             kept,
             terraform_version,

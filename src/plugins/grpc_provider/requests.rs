@@ -1,5 +1,6 @@
 //! Requests of [`Provider`]: each encodes its values, decodes the answer and checks it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,12 +9,13 @@ use cty::{Type, Value};
 use proto::tfplugin6 as pb;
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{GrpcProvider, capabilities};
+use super::{GrpcProvider, capabilities, plain};
 use crate::convert;
 use crate::grpc::{encode, name, shut_down};
 use provider::{
-    Actions, Answer, Applied, ApplyRequest, FunctionError, ImportTarget, Imported, ListRequest, Listed, MoveRequest,
-    ObjectRead, Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
+    Actions, Answer, Applied, ApplyRequest, FunctionError, FunctionSchema, ImportTarget, Imported, ListRequest, Listed,
+    MoveRequest, ObjectRead, Opened, PlanRequest, PlannedChange, Provider, ProviderSchema, RawState, ReadRequest,
+    SchemaMap,
 };
 
 #[async_trait]
@@ -393,6 +395,27 @@ impl Provider for GrpcProvider {
         })
     }
 
+    async fn functions(&self) -> Result<SchemaMap<FunctionSchema>, Diagnostics> {
+        let path = self.methods().await?.get_functions;
+        let request = pb::get_functions::Request {};
+        let response: pb::get_functions::Response = self.call(path, request).await?;
+        let problems = convert::diagnostics(response.diagnostics);
+        if convert::has_errors(&problems) {
+            return Err(plain(problems));
+        }
+        let mut functions = BTreeMap::new();
+        // Both protocols have the same messages of functions.
+        for (function, schema) in response.functions {
+            let schema = convert::function(schema);
+            let schema =
+                schema.map_err(|error| self.connection.fault(name(path), &error.within(&function).to_string()))?;
+            functions.insert(Arc::from(function), schema);
+        }
+        let functions = SchemaMap::from(functions);
+        // Only the first answer after the configuration counts, so that it agrees with the calls.
+        Ok(self.functions.get_or_init(|| functions).clone())
+    }
+
     async fn call_function(
         &self,
         function: &str,
@@ -400,9 +423,9 @@ impl Provider for GrpcProvider {
     ) -> Result<Result<Value, FunctionError>, Diagnostics> {
         let path = self.methods().await?.call_function;
         let schema = self.schema().await?;
-        let signature = schema
-            .functions
-            .get(function)
+        let in_schema = schema.functions.get(function);
+        let signature = in_schema
+            .or_else(|| self.functions.get()?.get(function))
             .ok_or_else(|| self.lacks("function", function, schema.functions.problem(function)))?;
         let mut encoded = Vec::with_capacity(arguments.len());
         for (index, argument) in arguments.iter().enumerate() {

@@ -182,3 +182,135 @@ fn providers_are_required_for_functions_in_every_part_of_a_configuration() {
         assert_eq!(required(&main, &query), ["example.com/test/fake"], "{main}{query}");
     }
 }
+
+const SIGNING: &str = r#"
+    terraform {
+      required_providers {
+        fake = { source = "hashicorp/fake" }
+      }
+    }
+    provider "fake" {
+      alias = "other"
+      token = "other"
+    }
+"#;
+
+#[test]
+fn functions_of_a_configured_provider_are_called_by_its_alias() {
+    let mut case = Case::new(&format!(
+        r#"{SIGNING}
+        provider "fake" {{ token = "first" }}
+        locals {{ signed = provider::fake::sign("b") }}
+        resource "fake_thing" "a" {{ name = provider::fake::other::sign("a") }}
+        resource "fake_thing" "b" {{ name = local.signed }}
+        output "o" {{ value = provider::fake::other::shout("o") }}
+        "#
+    ));
+    assert!(case.validate().is_empty(), "{:?}", case.validate());
+    let plan = case.plan();
+    let name = |address: &str| change(&plan, address).after.get("name").cloned();
+    assert_eq!(name("fake_thing.a"), Some(Value::string("other:a")));
+    assert_eq!(name("fake_thing.b"), Some(Value::string("first:b")));
+    assert!(!case.try_apply(&plan).has_errors());
+    assert_eq!(case.output("o").as_ref().and_then(Value::as_str), Some("O"));
+    case.assert_settled();
+    case.destroy();
+    assert!(case.state.is_empty());
+}
+
+#[test]
+fn functions_wait_for_the_objects_that_the_configuration_of_their_provider_needs() {
+    let mut case = Case::new(&format!(
+        r#"{SIGNING}
+        resource "fake_thing" "key" {{
+          provider = fake.other
+          name     = "key"
+        }}
+        provider "fake" {{ token = fake_thing.key.id }}
+        resource "fake_thing" "a" {{
+          provider = fake.other
+          name     = "a"
+          value    = provider::fake::sign("a")
+        }}
+        output "o" {{ value = provider::fake::sign("o") }}
+        "#
+    ));
+    let plan = case.plan();
+    assert!(!change(&plan, "fake_thing.a").after.get("value").unwrap().is_known());
+    assert!(!case.try_apply(&plan).has_errors());
+    assert_eq!(case.attribute("fake_thing.a", "value"), "id-key-1:a");
+    assert_eq!(case.output("o").as_ref().and_then(Value::as_str), Some("id-key-1:o"));
+    case.assert_settled();
+}
+
+#[test]
+fn module_calls_functions_of_the_provider_instance_that_it_gets() {
+    let main = format!(
+        r#"{SIGNING}
+        provider "fake" {{
+          alias    = "by"
+          for_each = toset(["eu", "us"])
+          token    = each.key
+        }}
+        module "m" {{
+          source    = "./m"
+          for_each  = toset(["eu", "us"])
+          providers = {{ fake = fake.by[each.key] }}
+        }}
+        output "o" {{ value = [for m in module.m : m.signed] }}
+        "#
+    );
+    let child = r#"
+        terraform {
+          required_providers {
+            fake = { source = "hashicorp/fake" }
+          }
+        }
+        output "signed" { value = provider::fake::sign("x") }
+    "#;
+    let mut case = Case::with_files(&[("main.tf", &main), ("m/main.tf", child)]);
+    case.apply();
+    let signed = case.output("o").unwrap();
+    let signed: Vec<&str> = signed.as_seq().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(signed, ["eu:x", "us:x"]);
+}
+
+#[test]
+fn errors_in_calls_of_configured_functions() {
+    let by = r#"
+        provider "fake" {
+          alias    = "by"
+          for_each = toset(["eu"])
+          token    = each.key
+        }
+    "#;
+    // The first two are found before any provider is configured.
+    for (calls, expected) in [
+        (
+            ["by::eu::sign", "absent::sign"],
+            [
+                "Invalid function format: \"provider::fake::by::eu::sign\" has too many parts.",
+                "The function \"sign\" is not available from the provider \"hashicorp/fake\".",
+            ],
+        ),
+        (
+            ["other::sing", "by::sign"],
+            [
+                "The function \"sing\" is not available from the provider \"hashicorp/fake\", even after its configuration. Did \
+                 you mean \"sign\"?",
+                "Provider instance not selected: The provider configuration \
+                 provider[\"registry.terraform.io/hashicorp/fake\"].by has for_each",
+            ],
+        ),
+    ] {
+        let outputs = calls.map(|call| {
+            let name = call.replace("::", "_");
+            format!("output \"{name}\" {{\n value = provider::fake::{call}(\"x\")\n}}\n")
+        });
+        let text = Case::new(&format!("{SIGNING}{by}{}", outputs.concat())).plan_errors();
+        for expected in expected {
+            assert!(text.contains(expected), "{expected}\nin\n{text}");
+        }
+        assert_eq!(text.matches("Error: ").count(), 2, "{text}");
+    }
+}

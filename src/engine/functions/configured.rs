@@ -1,0 +1,242 @@
+//! Functions of configured providers, as OpenTofu has them: a provider may offer more functions after it is configured, and
+//! the result of a function may depend on the configuration.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use addrs::program::Mode;
+use addrs::{AbsProviderConfig, LocalProviderConfig, Provider};
+use config::{Config, ModuleNode};
+use cty::Value;
+use lang::functions::CallError;
+use lang::provider_function::Signature;
+use provider::PluginDiagnostic;
+use syntax::content::{did_you_mean, suggest};
+use syntax::{Diagnostic, Diagnostics};
+
+use super::{CallResult, Functions, anything, digest, request, signature, unknown, wait};
+use provider::StartError;
+
+/// Slot of a configuration: the first call of a function opens it, and further calls wait for that.
+pub(super) type Opening = Arc<OnceLock<Option<Arc<Configured>>>>;
+
+/// A configuration that a call of a function names.
+#[derive(Clone, Debug)]
+pub(crate) struct ConfigurationCalled {
+    /// Name of the configuration in the calling module.
+    pub(crate) local: LocalProviderConfig,
+    /// Block of the configuration; its instance is known at evaluation.
+    pub(crate) address: AbsProviderConfig,
+}
+
+/// Returns the provider configuration whose process answers the call of a function: `provider::LOCAL::FUNCTION` or
+/// `provider::LOCAL::ALIAS::FUNCTION`. `None` if it is answered without configuration.
+pub(crate) fn configuration_called(
+    config: &Config,
+    node: &ModuleNode,
+    (local, function): (&str, &str),
+    in_schema: impl FnOnce(&Provider, &str) -> bool,
+) -> Option<ConfigurationCalled> {
+    let mode = Mode::current();
+    if !mode.has_opentofu() {
+        return None;
+    }
+    let required = node.module.required_providers.get(local)?;
+    let (alias, name) = split(function);
+    // In Terraform, functions do not depend on the configuration, so calls of them must not wait for it.
+    if alias.is_none() && !mode.is_opentofu() && in_schema(&required.provider, name) {
+        return None;
+    }
+    let local = LocalProviderConfig {
+        name: local.into(),
+        alias: alias.map(Into::into),
+    };
+    let address = node.provider(&local);
+    // Without a block, there is nothing that the functions could depend on.
+    config.provider_block(&address)?;
+    Some(ConfigurationCalled { local, address })
+}
+
+/// Splits `ALIAS::FUNCTION`.
+pub(crate) fn split(function: &str) -> (Option<&str>, &str) {
+    match function.split_once("::") {
+        Some((alias, name)) if Mode::current().has_opentofu() => (Some(alias), name),
+        _ => (None, function),
+    }
+}
+
+/// An open provider configuration, and the functions that it offers.
+pub(crate) struct Configured {
+    process: Arc<dyn provider::Provider>,
+    /// False if a part of the configuration is not known yet.
+    known: bool,
+    /// Functions that the provider offers beside those of its schema.
+    offered: OnceLock<Result<BTreeMap<Arc<str>, Arc<Signature>>, String>>,
+    /// Results of calls.
+    cache: Mutex<HashMap<[u8; 32], CallResult>>,
+}
+
+impl Configured {
+    fn new(process: Arc<dyn provider::Provider>, known: bool) -> Arc<Configured> {
+        Arc::new(Configured {
+            process,
+            known,
+            offered: OnceLock::new(),
+            cache: Mutex::default(),
+        })
+    }
+
+    /// Returns the signature of a function that is not in the provider's schema.
+    pub(crate) fn signature(&self, provider: &Provider, function: &str) -> Result<Arc<Signature>, CallError> {
+        let offered = self.offered.get_or_init(|| self.ask());
+        let offered = offered.as_ref().map_err(|reason| CallError::Failed(reason.clone()))?;
+        if let Some(found) = offered.get(function) {
+            return Ok(found.clone());
+        }
+        // The functions may depend on what is not known yet.
+        if !self.known {
+            return Ok(Arc::new(anything()));
+        }
+        let hint = did_you_mean(suggest(function, offered.keys().map(|n| &**n)));
+        Err(unknown(format!(
+            "The function \"{function}\" is not available from the provider \"{}\", even after its configuration.{hint}",
+            provider.for_display()
+        )))
+    }
+
+    fn ask(&self) -> Result<BTreeMap<Arc<str>, Arc<Signature>>, String> {
+        let process = self.process.clone();
+        let functions = match wait(async move { process.functions().await }) {
+            None => return Err("the request for the functions was abandoned".to_owned()),
+            Some(Err(problems)) => return Err(sentence(&problems)),
+            Some(Ok(functions)) => functions,
+        };
+        let all = functions.iter();
+        Ok(all.map(|(name, f)| (name.clone(), Arc::new(signature(f)))).collect())
+    }
+
+    /// Calls a function with arguments that conform to its signature. `in_schema` is true for a function that every
+    /// configuration of the provider has.
+    pub(crate) fn call(
+        &self,
+        function: &str,
+        arguments: &[Value],
+        (signature, in_schema): (&Signature, bool),
+    ) -> CallResult {
+        // A function that exists because of the configuration depends on it, most likely.
+        if !self.known && !in_schema {
+            return Ok(Value::unknown(signature.result.clone()));
+        }
+        let key = digest(function, arguments);
+        let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = key.and_then(|key| cached.get(&key)) {
+            return answer.clone();
+        }
+        // The lock is released: a call may take long, and two equal calls at the same time only cost time.
+        drop(cached);
+        let answer = request(&self.process, function, arguments, &signature.result);
+        if let Some(key) = key {
+            let mut cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            cached.insert(key, answer.clone());
+        }
+        answer
+    }
+}
+
+/// Joins the problems to the part of a sentence.
+fn sentence(problems: &Diagnostics) -> String {
+    let texts = problems.iter().map(|p| format!("{}: {}", p.summary, p.detail));
+    let text: Vec<String> = texts.collect();
+    text.join("; ").trim_end_matches('.').to_owned()
+}
+
+impl Functions<'_> {
+    /// Returns true if a function is in the schema of its provider.
+    pub(crate) fn is_in_schema(&self, provider: &Provider, function: &str) -> bool {
+        let running = self.process_of(provider);
+        running.is_some_and(|running| running.signatures.contains_key(function))
+    }
+
+    /// Adds an open provider configuration. One that was opened with other values before is replaced.
+    pub(crate) fn add_configured(
+        &self,
+        address: &AbsProviderConfig,
+        process: Arc<dyn provider::Provider>,
+        known: bool,
+    ) {
+        let opening = Arc::new(OnceLock::from(Some(Configured::new(process, known))));
+        let mut configured = self.configured.write().unwrap_or_else(PoisonError::into_inner);
+        configured.insert(address.clone(), opening);
+    }
+
+    /// Returns an open provider configuration, which is opened now if it is not yet. `value` evaluates the configuration,
+    /// and `report` takes the diagnostics of the provider. `None` after a failure, which has been reported.
+    pub(crate) fn configured(
+        &self,
+        address: &AbsProviderConfig,
+        value: impl FnOnce() -> Option<Value>,
+        report: impl FnOnce(Result<Vec<PluginDiagnostic>, Diagnostics>) -> bool,
+    ) -> Option<Arc<Configured>> {
+        let opening = {
+            let mut configured = self.configured.write().unwrap_or_else(PoisonError::into_inner);
+            configured.entry(address.clone()).or_default().clone()
+        };
+        let open = || {
+            let value = value()?;
+            let known = value.is_wholly_known();
+            let (process, answer) = wait(self.open(address, value))?;
+            // The answer is reported even without a process.
+            let opened = report(answer);
+            process
+                .filter(|_| opened)
+                .map(|process| Configured::new(process, known))
+        };
+        opening.get_or_init(open).clone()
+    }
+
+    /// Adds a process that is closed with the others.
+    fn add_opened(&self, process: Arc<dyn provider::Provider>) {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.push(process);
+    }
+
+    /// Starts a process and configures it.
+    async fn open(
+        &self,
+        address: &AbsProviderConfig,
+        value: Value,
+    ) -> (
+        Option<Arc<dyn provider::Provider>>,
+        Result<Vec<PluginDiagnostic>, Diagnostics>,
+    ) {
+        // A mock takes the place of the provider.
+        if let Some(running) = self.source.stand_in(address) {
+            return (Some(running), Ok(Vec::new()));
+        }
+        let process = match self.source.start(&address.provider).await {
+            Ok(process) => process,
+            Err(error) => return (None, Err(StartError::unreported(error))),
+        };
+        self.add_opened(process.clone());
+        let answer = async {
+            let mut found = process.validate_provider(value.clone()).await?.diagnostics;
+            if !found.iter().any(|problem| problem.diagnostic.is_error()) {
+                found.extend(process.configure(value).await?.diagnostics);
+            }
+            Ok(found)
+        };
+        let answer = answer.await;
+        (Some(process), answer)
+    }
+}
+
+/// Returns the error about the name of a function with too many parts.
+pub(crate) fn malformed(local: &str, function: &str) -> CallError {
+    CallError::Unknown(Diagnostic::error(
+        "Invalid function format",
+        format!(
+            "\"provider::{local}::{function}\" has too many parts. The name of a provider's function is provider::NAME::FUNCTION, \
+             or provider::NAME::ALIAS::FUNCTION for a provider configuration with an alias."
+        ),
+    ))
+}
