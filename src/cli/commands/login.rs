@@ -105,7 +105,7 @@ impl Login<'_> {
             error(&summary, format!("It is not known how to log in: {e}."))
         })?;
         let (way, warnings) = self.way(&services)?;
-        // The place of the token is checked first, so that nobody logs in for a token that cannot be stored.
+        // The storage of the token is checked first, so that no user logs in for a token that cannot be stored.
         if let Location::OtherFile = self.stored.location() {
             let mut problems = warnings;
             problems.push(
