@@ -1,7 +1,7 @@
 //! `#[derive(Model)]` of the plugin SDK, which derives the schema and the value of a block from a struct.
 //!
-//! Use it through `monoform_sdk::Model`, where it is documented; nothing else depends on this crate, and it on nothing of
-//! ours. The generated code is as short as possible: every decision is in ordinary functions of the SDK.
+//! Use it through `monoform_sdk::Model`, where it is documented; nothing else depends on this crate, and it depends on no
+//! crate of this repository. The generated code is as short as possible: every decision is in ordinary functions of the SDK.
 
 mod text;
 

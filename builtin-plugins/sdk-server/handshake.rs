@@ -50,7 +50,7 @@ impl Asked {
             client_certificate: set("PLUGIN_CLIENT_CERT"),
             socket_dir: set("PLUGIN_UNIX_SOCKET_DIR"),
             socket_group: set("PLUGIN_UNIX_SOCKET_GROUP"),
-            // Without them, any port.
+            // Without limits, any port is used.
             ports: (port(set("PLUGIN_MIN_PORT")), port(set("PLUGIN_MAX_PORT"))),
         })
     }
@@ -70,7 +70,7 @@ fn port(text: Option<String>) -> u16 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or_default()
 }
 
-/// Chooses the highest version that both sides support. If there is none, it is the lowest of this plugin, so that
+/// Chooses the highest version that both sides support. If there is none, chooses the lowest of this plugin, so that
 /// the client reports the mismatch. A client that names no version has one older than all of these.
 fn choose<'v>(wanted: Option<&str>, highest: u32, served: impl FnOnce() -> &'v [u32]) -> u32 {
     let wanted: Vec<u32> = wanted
@@ -78,7 +78,7 @@ fn choose<'v>(wanted: Option<&str>, highest: u32, served: impl FnOnce() -> &'v [
         .split(',')
         .filter_map(|v| v.trim().parse().ok())
         .collect();
-    // Which versions else there are depends on all schemas, and nearly all hosts speak the highest version.
+    // The other versions depend on all schemas. Nearly all hosts support the highest version, which needs no schema.
     if wanted.contains(&highest) {
         return highest;
     }
@@ -89,7 +89,7 @@ fn choose<'v>(wanted: Option<&str>, highest: u32, served: impl FnOnce() -> &'v [
 
 /// Builds the line with the address and the certificate of this plugin.
 pub(crate) fn line(version: u32, socket: &Socket, certificate: Option<&[u8]>) -> String {
-    // Without padding, since go-plugin decodes this field strictly so.
+    // Without padding, since go-plugin refuses padding in this field.
     let certificate = certificate.map(|der| STANDARD_NO_PAD.encode(der)).unwrap_or_default();
     let (network, address) = (socket.network, &*socket.address);
     text(version, network, address, &certificate)

@@ -26,7 +26,7 @@ pub(crate) fn events(provider: Arc<ServedProvider>, request: ListCall) -> mpsc::
                 () = events.closed(), if caller.is_some() => drop(caller.take()),
             }
         };
-        // The protocol has no closing message for a list: diagnostics of the whole go in an event without an object.
+        // The protocol has no closing message for a list: diagnostics of the whole list are in an event without an object.
         if !diagnostics.0.is_empty() {
             let event = ListEvent {
                 diagnostics,

@@ -70,14 +70,14 @@ pub(crate) fn connections(
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Out of file descriptors, most likely: others may come free.
+                    // Most likely, there are no file descriptors left: some may become free.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     continue;
                 }
             };
             let (sender, acceptor) = (sender.clone(), acceptor.clone());
-            // Handshakes run side by side, so that a client that connects and stays silent keeps no other out.
+            // Handshakes run in parallel, so that a client that connects and stays silent does not delay the others.
             tokio::spawn(async move {
                 let connection = match acceptor {
                     None => Connection::Plain(stream),

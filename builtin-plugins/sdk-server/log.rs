@@ -34,7 +34,7 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
             .as_deref(),
     );
     if level != LevelFilter::OFF {
-        // A subscriber that is already set stays.
+        // If the author has set a subscriber already, that one stays.
         drop(tracing::subscriber::set_global_default(Log::new(level)));
     }
     // Installed at every level: panics, and waits for a server, are reported to the host also when nothing is logged.
@@ -62,7 +62,7 @@ fn level(text: Option<&str>) -> LevelFilter {
         Some("WARN") => LevelFilter::WARN,
         Some("INFO") => LevelFilter::INFO,
         Some("DEBUG") => LevelFilter::DEBUG,
-        // `JSON`, which means the most detailed level, and unknown words.
+        // `JSON` means the most detailed level, and so do unknown words.
         Some(_) => LevelFilter::TRACE,
     }
 }
@@ -264,7 +264,7 @@ mod tests {
             let call = tracing::error_span!("call", tf_rpc = "Read", kind = tracing::field::Empty);
             call.record("kind", "x_thing");
             let inner = call.in_scope(|| tracing::info_span!("own", page = 2));
-            // A task that goes on elsewhere, after its call has ended.
+            // A task that continues on another thread after its call has ended.
             drop(call);
             std::thread::scope(|_| inner.in_scope(|| tracing::info!(spans_token = "t", "got spans-secret")));
             drop(inner);

@@ -36,13 +36,13 @@ const GRACE: Duration = Duration::from_millis(1500);
 ///
 /// The settings come from the environment. If it is started by hand, the process prints a notice and fails.
 ///
-/// It speaks protocol 5 and 6; a provider with nested attributes, which only protocol 6 has, speaks that one only.
+/// Serves protocols 5 and 6; a provider with nested attributes, which only protocol 6 has, is served in that one only.
 ///
 /// A provider with an invalid schema is refused when the host requests the schemas; the error in the answer names the part of the
 /// schema and the reason.
 pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
     let provider = ServedProvider::new(provider);
-    // Compiled when they are asked for: a host that knows the schemas from an earlier process does not ask.
+    // Schemas are compiled on request: a host that knows them from an earlier process does not request them.
     let asked = Asked::read(variable, 6, || provider.protocols());
     serve(asked, |version, shutdown| provider_routes(provider, version, shutdown))
 }
@@ -219,7 +219,7 @@ fn start(
             .map_err(ServeError::Answer)?;
         drop(stdout);
 
-        // One of several clients cannot end it for the others.
+        // One client must not end the plugin for the others.
         let asked_to_end = by_hand_for.map_or_else(|| shutdown.clone(), |_| Shutdown::new());
         run(socket.listener, tls, services, Auxiliary(asked_to_end), shutdown).await
     });

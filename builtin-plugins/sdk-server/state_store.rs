@@ -84,7 +84,7 @@ pub(crate) fn holder(error: &LockError) -> Option<String> {
     let text = holder.to_json();
     match text.len() <= LARGEST_HOLDER {
         true => Some(text),
-        // Its name is what counts.
+        // The record is too large, so only the ID of the lock is sent: force-unlock needs it.
         false => Some(
             LockInfo {
                 id: holder.id.clone(),

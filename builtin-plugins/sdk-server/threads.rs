@@ -21,8 +21,8 @@ const CALLS: usize = 8192;
 /// Number of threads for the tasks that the plugin spawns itself.
 const WORKERS: usize = 16;
 
-/// Two runtimes. A call that blocked a worker of the first would hold up more than itself: tasks that it woke before wait in the
-/// queue of that very worker, where no other takes them from. And blocking work of the calls (`spawn_blocking`, files, names of
+/// Two runtimes. A call that blocked a worker of the first would also delay tasks that it woke before: these wait in the queue of
+/// this worker, and no other worker takes them from there. And blocking work of the calls (`spawn_blocking`, files, names of
 /// hosts) must not wait for threads that only these calls can free.
 struct Pool {
     /// Runtime for timers, sockets, tasks and blocking work on which calls wait.
@@ -49,7 +49,7 @@ impl Pool {
 }
 
 pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-    // Lives as long as the process. If it cannot be created, calls run on the thread of the connection.
+    // The runtimes live as long as the process. If they cannot be created, calls run on the thread of the connection.
     static POOL: LazyLock<Option<Pool>> = LazyLock::new(|| Pool::new().ok());
     // The log lines on another thread belong to the same call.
     let call = call.in_current_span();

@@ -67,7 +67,7 @@ impl Tls {
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(Arc::new(verifier))
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
-        // gRPC in Go (since 1.67) closes connections over which HTTP/2 has not been negotiated.
+        // gRPC in Go (since 1.67) closes connections for which HTTP/2 was not negotiated.
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(Tls {
             config: Arc::new(config),

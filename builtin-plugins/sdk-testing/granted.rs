@@ -1,4 +1,4 @@
-//! What a host grants and sends with its calls.
+//! Options that a host sends with its calls: deferral, `provider_meta`, stop signals.
 
 use std::sync::PoisonError;
 
@@ -17,7 +17,7 @@ impl<P: Provider> Harness<P> {
         self
     }
 
-    /// Sends this `provider_meta` block with all calls: that of the module which has the resource.
+    /// Sends this `provider_meta` block with all calls, as the block of the calling module.
     ///
     /// # Errors
     /// The block does not fit the schema, or the provider has none.

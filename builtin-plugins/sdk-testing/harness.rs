@@ -143,7 +143,7 @@ impl<P: Provider> Harness<P> {
                 return Err(FunctionError::argument(i, "argument must not be null"));
             }
             if !value.is_wholly_known() && parameter.is_some_and(|p| !p.allow_unknown) {
-                // The core does not call it then.
+                // In this case, the core does not call the function.
                 return Ok(Value::unknown(function.returns.clone()));
             }
             let ty = parameter.map_or(Type::Dynamic, |p| p.ty.clone());

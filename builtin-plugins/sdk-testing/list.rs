@@ -25,7 +25,7 @@ impl<P: Provider> Harness<P> {
     /// requested.
     ///
     /// # Errors
-    /// Errors of the configuration and of the list. Objects that were found before are lost then: a host shows them.
+    /// Errors of the configuration and of the list. Objects that were found before the error are not returned, although a host shows them.
     pub async fn list(&self, name: &str, config: Config<'_>, limit: u32, include_objects: bool) -> Result<Vec<Listed>> {
         let schema = named(self.provider.lists(), name);
         let wire = encode(Some(&config::object(schema, config)?), schema)?;

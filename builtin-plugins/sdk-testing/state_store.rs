@@ -33,7 +33,7 @@ pub struct Abilities {
     pub locks: bool,
     /// Refused locks come with the record of the holder.
     pub holder: bool,
-    /// Unlocking with another ID than the lock's is an error.
+    /// Unlocking with an ID that is not that of the lock is an error.
     pub checks_id: bool,
     /// Another process than the holder can unlock.
     pub force_unlock: bool,
@@ -108,7 +108,7 @@ async fn reading_and_writing(one: &dyn StateClient, other: &dyn StateClient, wor
             assert_eq!(found.as_deref(), Some(text.as_bytes()), "read by the {whose} client");
         }
     }
-    // Incompressible, and no power of two: pieces have remainders.
+    // The state is incompressible, and its size is no power of two, so that the last piece is shorter.
     let mut seed = 1_u32;
     let big: Vec<u8> = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -73,14 +73,14 @@ impl Env {
         let problem = |text| Diagnostic::error("Invalid environment variable", text);
         let of_limit = wrong.map(|value| {
             problem(format!(
-                "The value of MONOFORM_MAX_ELEMENTS, \"{value}\", is not a whole number. The usual limits hold."
+                "The value of MONOFORM_MAX_ELEMENTS, \"{value}\", is not a whole number. The default limits are used."
             ))
         });
         let mode = self.get(MODE_VARIABLE);
         let of_mode = mode.filter(|mode| Mode::from_name(mode).is_none()).map(|mode| {
             problem(format!(
                 "The value of {MODE_VARIABLE}, \"{mode}\", is not a mode. The modes are \"monoform\", \"opentofu\" and \
-                 \"terraform\". That of the program's name holds."
+                 \"terraform\". The mode of the program's name is used."
             ))
         });
         of_limit.into_iter().chain(of_mode).collect()

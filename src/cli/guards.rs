@@ -194,7 +194,7 @@ impl Guards {
             text.parse().map_err(|_| {
                 UsageError::new(
                     "Invalid value of -max-destroy",
-                    format!("\"{text}\" is not a number of objects. It is a whole number from 0."),
+                    format!("\"{text}\" is not a number of objects. Use a whole number from 0."),
                 )
             })
         });

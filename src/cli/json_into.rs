@@ -20,8 +20,8 @@ pub fn begin(path: &str, as_json: bool) -> Result<Arc<Stream>, Failure> {
     if as_json {
         return Err(Failure::usage(
             "Invalid output format",
-            "The options -json and -json-into exclude each other: the first one takes the place of the text, the second one \
-             writes into a file beside it.",
+            "The options -json and -json-into exclude each other: -json replaces the text, and -json-into writes a file \
+             beside the text.",
         ));
     }
     let mut options = OpenOptions::new();

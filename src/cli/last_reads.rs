@@ -103,7 +103,7 @@ impl LastReadsFile {
             Diagnostic::warning(
                 "Times of reads cannot be kept",
                 format!(
-                    "The file {} cannot be written: {}. The next plan with -refresh=older-than reads more than it would have to.",
+                    "The file {} cannot be written: {}. The next plan with -refresh=older-than reads more than necessary.",
                     self.path.display(),
                     files::io_reason(&e)
                 ),

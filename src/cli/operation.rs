@@ -92,8 +92,8 @@ impl<'s> Operation<'s> {
     ) -> Result<Operation<'s>, Failure> {
         if !workdir::has_configuration() && mode != Mode::Destroy {
             let advice = if verb == Verb::Plan {
-                "To see what destroying everything would do, run plan with the -destroy option. To keep what \
-                     exists, run it where the configuration files (.tf) are."
+                "To see what destroying everything would do, run plan with the -destroy option. To keep the \
+                     objects, run the command in the directory of the configuration files (.tf)."
                     .to_owned()
             } else {
                 format!("To destroy everything, run \"{} destroy\".", session.ui.program.command)
@@ -292,8 +292,8 @@ impl<'s> Operation<'s> {
         if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
             return Err(Failure::new(
                 "Saved plan does not match the given state",
-                "The state has another lineage than the one that the plan was made from: it is the state of \
-                 something else, or it was replaced since then.",
+                "The state has another lineage than the state that the plan was made from: it belongs to another \
+                 configuration, or was replaced since then. Make a new plan.",
             ));
         }
         if previous.serial != operation.state.serial || previous.lineage != operation.state.lineage {
@@ -460,7 +460,7 @@ impl<'s> Operation<'s> {
             Err(e) => {
                 problems.push(Diagnostic::error(
                     "Cannot start",
-                    format!("The system does not let us start a thread for saving results: {e}. Nothing was changed."),
+                    format!("The thread for saving results cannot be started: {e}. Nothing was changed."),
                 ));
                 return Applied {
                     state: self.state.clone(),

@@ -177,7 +177,7 @@ pub fn run_number(text: &str) -> Result<i64, Failure> {
     text.parse().map_err(|_| {
         Failure::usage(
             "Invalid number of a run",
-            format!("\"{text}\" is no number of a run. \"state history\" lists the runs."),
+            format!("\"{text}\" is not the number of a run. \"state history\" lists the runs."),
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Session and surroundings as the contexts of the crates `stores` and `hosted`.
+//! Contexts of the crates `stores` and `hosted`, made of the session and its environment.
 
 use std::sync::Arc;
 

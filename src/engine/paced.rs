@@ -56,7 +56,7 @@ fn is_throttling(problem: &Diagnostic) -> bool {
     })
 }
 
-/// Returns whether an answer says that requests come too fast, and whether it failed for that reason.
+/// Returns two flags: the answer reports that requests come too fast, and it failed for that reason.
 fn judged<T>(answer: &Result<Answer<T>, Diagnostics>) -> (bool, bool) {
     let throttling = |problems: &mut dyn Iterator<Item = &Diagnostic>| {
         let found: Vec<&Diagnostic> = problems.filter(|d| is_throttling(d)).collect();

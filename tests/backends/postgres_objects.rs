@@ -361,7 +361,7 @@ fn earlier_states() {
     assert!(at("2").ok().stdout.contains("= \"y\""));
     at("3").fails_with(&["No instance found"]);
     at("99").fails_with(&["No such run", "state history"]);
-    at("one").fails_with(&["no number of a run"]);
+    at("one").fails_with(&["not the number of a run"]);
     let json = run(&w, Tool::Monoform, &["state", "show", "-json", "-at=1", address])
         .ok()
         .json();

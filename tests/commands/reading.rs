@@ -497,7 +497,9 @@ fn no_number() {
     let ran = w.run(&["plan", "-no-color"]).ok();
     let said = words(&ran.stderr);
     assert!(
-        said.contains("The value of MONOFORM_MAX_ELEMENTS, \"many\", is not a whole number. The usual limits hold."),
+        said.contains(
+            "The value of MONOFORM_MAX_ELEMENTS, \"many\", is not a whole number. The default limits are used."
+        ),
         "{said}"
     );
 }

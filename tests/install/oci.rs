@@ -136,7 +136,7 @@ fn checksums_of_a_mirror_for_other_platforms() {
     let one_for_all = format!("-oci-mirror={}/p/acme/anvil", server.host());
     workspace(&server, &two)
         .run(&["providers", "lock", &one_for_all])
-        .fails_with(&["both for", "it must refer to what they differ in"]);
+        .fails_with(&["both for", "Use more placeholders"]);
 }
 
 #[test]

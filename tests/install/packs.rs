@@ -360,7 +360,7 @@ fn packs_are_signed_listed_taken_over_and_unpacked() {
         "signed with the key",
         "Nothing is damaged.",
     ]);
-    check(&["-trust=other.pem"]).fails_with(&["What it carries cannot be verified", "not trusted"]);
+    check(&["-trust=other.pem"]).fails_with(&["The contents cannot be verified", "not trusted"]);
     let checked = check(&["-json", "-trust=public.pem"]).ok().json();
     assert_eq!(checked["whole"], true, "{checked:#}");
     assert_eq!(

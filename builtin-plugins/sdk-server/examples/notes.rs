@@ -50,7 +50,7 @@ fn main() -> ExitCode {
 /// The provider.
 struct Notes;
 
-/// Its configuration.
+/// The configuration of the provider.
 #[derive(Clone, Default, Model)]
 struct Config {
     /// The directory of the notes.
@@ -112,7 +112,7 @@ impl Resource for NoteResource {
     type Client = PathBuf;
     const GENERATES_CONFIG: bool = true;
 
-    /// A note is known by its name.
+    /// A note is identified by its name.
     fn identity(&self) -> Vec<IdentityAttribute> {
         vec![IdentityAttribute {
             name: "name",
@@ -169,13 +169,13 @@ impl Resource for NoteResource {
         self.read(note, cx).await?.ok_or_else(missing)
     }
 
-    /// Memos become notes where a `moved` block says so.
+    /// Converts memos to notes, for `moved` blocks.
     async fn move_from(&self, source: MoveSource, _cx: &mut Context<PathBuf>) -> Result<Option<Note>> {
         if source.type_name != "notes_memo" {
             return Ok(None);
         }
         let memo: Memo = source.read()?;
-        // Its name is its identity. States from before memos had one have the title only.
+        // The title is the identity. States from before memos had identities have only the title as an attribute.
         let name = match source.identity.as_ref().and_then(|identity| identity["title"].as_str()) {
             Some(title) => title.into(),
             None => memo.title,
@@ -188,7 +188,7 @@ impl Resource for NoteResource {
     }
 }
 
-/// A note, as it was called first.
+/// A note under its earlier name.
 #[derive(Clone, Default, Model)]
 struct Memo {
     /// The title, and the name of the file.
@@ -361,7 +361,7 @@ fn title() -> Function {
     )
 }
 
-/// States in files of a directory, for those who keep them where they keep their notes.
+/// A state store: each state is a file of a directory.
 struct States;
 
 /// The configuration of the state store.

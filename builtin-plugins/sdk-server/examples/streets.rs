@@ -1,5 +1,5 @@
-//! An example of computed blocks, which hosts know as of Terraform 1.16: streets with lamps. Where a configuration says nothing of
-//! lamps, the town chooses them. Nothing of it is outside the state.
+//! An example of computed blocks, which hosts support as of Terraform 1.16: streets with lamps. If a configuration has no lamps, the
+//! town chooses them. The streets exist in the state only.
 //!
 //! ```hcl
 //! resource "streets_street" "main" {

@@ -41,7 +41,7 @@ impl Spans {
             None => innermost(),
         };
         let mut all = self.all();
-        // Copied, since the span around may end first.
+        // The fields are copied, since the outer span may end first.
         let around = around.and_then(|id| all.get(&id));
         let mut fields = Fields(around.map(|around| around.fields.clone()).unwrap_or_default());
         span.record(&mut fields);

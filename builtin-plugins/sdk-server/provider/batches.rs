@@ -42,7 +42,7 @@ struct Exchange {
     /// Stop signals of the calls in progress, by number.
     callers: HashMap<u64, StopOnDrop>,
     ready: Vec<Answer>,
-    /// An open stream would keep the server from ending.
+    /// Shutdown signal: an open stream would keep the server from ending.
     shutdown: BoxFuture<'static, ()>,
 }
 
@@ -52,7 +52,7 @@ impl Exchange {
         let number = call.number;
         let called = call.method();
         if called == Called::Cancel {
-            // Dropping the guard asks the call to stop; its answer is sent all the same.
+            // Dropping the guard requests the call to stop. Its answer is sent nevertheless.
             self.callers.remove(&number);
             return;
         }
@@ -106,7 +106,7 @@ impl Exchange {
                         Poll::Ready(Some(Ok(batch))) => {
                             batch.requests.into_iter().for_each(|call| self.begin(call, cx))
                         }
-                        // The connection is closed, and all callers with it.
+                        // The connection is closed, so all callers are gone.
                         Poll::Ready(_) => {
                             open = false;
                             self.callers.clear();
@@ -137,7 +137,7 @@ impl Exchange {
 /// Converts the result of a call to its answer. A message above the limit fails this call instead of the whole stream.
 fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
     let result = result.and_then(|message| match message.len() > MESSAGE_LIMIT - AROUND {
-        // In the words of the library, for a message of its own.
+        // Worded as the library reports messages of a single call that are too large.
         true => Err(Status::out_of_range(format!(
             "Error, encoded message length too large: found {} bytes, the limit is: {MESSAGE_LIMIT} bytes",
             message.len()
@@ -164,7 +164,7 @@ fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
 /// Distributes answers to messages below the size limit.
 fn batches(ready: Vec<Answer>) -> Vec<Answers> {
     let mut batches: Vec<Answers> = Vec::with_capacity(1);
-    // As if a full message came before: the first answer opens a message.
+    // The size counts as full at first, so that the first answer opens a message.
     let mut size = LARGE;
     for answer in ready {
         size += answer.message.len();

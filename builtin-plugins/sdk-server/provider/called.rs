@@ -1,4 +1,4 @@
-//! Fields that each log line of a call has: which request it belongs to, and which type it is about.
+//! Fields that each log line of a call has: the request, and the type that it is about.
 
 use std::future::Future;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -61,7 +61,7 @@ fn span(version: u32, method: &str, request: &[u8]) -> Span {
     if !tracing::enabled!(Level::ERROR) {
         return Span::none();
     }
-    // At the level of errors: the fields belong to the lines of all levels.
+    // The span has the level of errors, so that lines of all levels get its fields.
     let span = tracing::error_span!(
         "call",
         tf_proto_version = version,

@@ -108,7 +108,7 @@ impl Service {
         r: pb::close_ephemeral_resource::Request,
     ) -> Result<pb::close_ephemeral_resource::Response, Status> {
         let found = self
-            // No stop signal: after an interrupt, this call releases leases and tokens.
+            // This call gets no stop signal: after an interrupt, it releases leases and tokens.
             .run(|provider, _| async move { provider.close(&r.type_name, r.private.unwrap_or_default()).await })
             .await?;
         Ok(pb::close_ephemeral_resource::Response {

@@ -96,7 +96,7 @@ mod v6 {
 
 /// Adds the metadata of the answer with the schemas.
 fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
-    // Metadata and no field, since the messages are the protocol's: hosts that do not know these keys ignore them.
+    // Metadata in place of a new field, since the protocol defines the messages. Hosts ignore keys that they do not know.
     let state_only = provider.resources().filter(|(_, resource)| resource.state_only);
     let names: Vec<&str> = state_only.map(|(name, _)| name).collect();
     if let Ok(names) = names.join(",").parse() {

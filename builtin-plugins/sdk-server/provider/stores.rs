@@ -50,7 +50,7 @@ impl Service {
                 chunk_size: i64::try_from(chunk_size).unwrap_or_default(),
             }),
         });
-        // The protocol has no field that says which workspaces a store can have.
+        // The protocol has no field for the kind of workspaces that a store supports.
         if let Some((support, keeps_objects)) = support {
             if keeps_objects {
                 let version = tonic::metadata::MetadataValue::from_static("1");

@@ -1,4 +1,4 @@
-//! What hosts do beside planning and applying: lists, identities, deferrals, metadata of modules, generated configuration, stops.
+//! Features of hosts beside planning and applying: lists, identities, deferrals, metadata of modules, generated configuration, stops.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 

@@ -1,5 +1,5 @@
-//! Tests of models as authors write them: blocks of every kind, attributes with attributes, members taken from another
-//! model, and providers put together.
+//! Tests of models as authors write them: blocks of every kind, nested attributes, flattened models, and combined
+//! providers.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(missing_docs, reason = "what these are for is in the tests")]

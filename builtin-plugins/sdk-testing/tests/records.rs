@@ -27,7 +27,7 @@ impl Resource for Described {
     async fn create(&self, plan: Record, cx: &mut Context<()>) -> Result<Record> {
         assert!(plan.get::<Attr<i64>>("id")?.is_unknown() && plan.get::<String>("nothing").is_err());
         if plan.get::<String>(self.0)? == "broken" {
-            // Without some of the members, which are null then.
+            // Some members are missing, so they become null.
             cx.save(&Record::new([(self.0, "broken")]));
             return Err(Diagnostic::error("Broken", "").into());
         }

@@ -80,7 +80,7 @@ impl<'m> Flags<'m> {
         self.words(name, "false", placeholder, help)
     }
 
-    /// As [`Flags::switch_with_words`], with another default.
+    /// Like [`Flags::switch_with_words`], with another default.
     pub fn words(
         &mut self,
         name: &'static str,

@@ -164,7 +164,7 @@ fn check_refresh(text: &str) -> Result<(), UsageError> {
         Some(age) => UsageError::new(
             "Invalid age",
             format!(
-                "The option -refresh=older-than takes a time such as 30m or 12h, and \"{}\" is none. What was not read for that time is \
+                "The option -refresh=older-than takes a time such as 30m or 12h, and not \"{}\". What was not read for that time is \
                  read.",
                 age.trim_start_matches('=')
             ),

@@ -138,7 +138,7 @@ pub fn targeted(mode: Mode, refresh: &Refresh, flags: &TargetFlags) -> Result<Pl
     if !targets.is_empty() && !excludes.is_empty() {
         return Err(UsageError::new(
             "Invalid combination of arguments",
-            "The -target and -exclude options cannot be used together: one says what to plan for, the other what to leave out.",
+            "The -target and -exclude options cannot be used together. Use -target to select objects, or -exclude to leave some out.",
         ));
     }
     Ok(PlanOptions {

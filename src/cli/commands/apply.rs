@@ -128,8 +128,8 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     if Bookmark::is(Path::new(path)) {
         return Err(Failure::new(
             "Saved plan is not a local plan",
-            "The file leads to a plan that is kept on a server, and the operations of this working directory run here. Such a plan \
-             is applied where the \"cloud\" block leads to its workspace.",
+            "The file refers to a plan on a server, and the operations of this working directory run on this machine. Apply it in a \
+             working directory whose \"cloud\" block selects the workspace of the plan.",
         ));
     }
     let (operation, saved) = Operation::saved(session, &work.arguments, Path::new(path))?;
@@ -330,7 +330,7 @@ fn perform(
     let failed = session.show_now(&problems, &operation.project.sources);
     let destroying = work.verb == Verb::Destroy;
     if let (None, Some(text)) = (&session.stream, unfinished) {
-        // On standard error, so that standard output is the same as in other failures.
+        // Printed on standard error, so that standard output is the same as in other failures.
         let hint = (!session.env.in_automation())
             .then(|| views::completion::next(&session.invocation.typed, work.saved, session.ui.program.command));
         session

@@ -1,4 +1,4 @@
-//! Examples for the pages of commands: arguments and what they do.
+//! Examples for the pages of commands: arguments and their effect.
 
 /// Returns the examples of a command.
 pub fn for_command(path: &str) -> &'static [(&'static str, &'static str)] {

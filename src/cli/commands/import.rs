@@ -97,8 +97,8 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         let failure = Failure::new(
             "Resource already managed by Terraform",
             format!(
-                "There is an object for {address} in the state already. To import another one to this address, remove that \
-                 from the state first."
+                "There is an object for {address} in the state already. To import another one to this address, first \
+                 remove the present one from the state with \"state rm\"."
             ),
         );
         return operation.finish(Err(failure));
@@ -119,8 +119,8 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         let failure = Failure::new(
             "Configuration for import target does not exist",
             format!(
-                "The configuration has a resource block for it, but {address} is none of its instances: see its count or \
-                 for_each, and those of the modules it is in."
+                "The configuration has a resource block for it, but no instance {address}. Check count and for_each of the \
+                 resource and of its modules."
             ),
         );
         return operation.finish(Err(failure));
@@ -240,7 +240,7 @@ fn check_block(project: &Project, address: &AbsResourceInstance) -> Result<(), F
     Err(Failure::new(
         format!("resource address \"{containing}\" does not exist in the configuration."),
         format!(
-            "What is imported needs a resource block first.{hint} Put one into {place}, for example:\n\nresource \"{ty}\" \
+            "The imported object needs a resource block first.{hint} Put one into {place}, for example:\n\nresource \"{ty}\" \
              \"{name}\" {{\n  # (resource arguments)\n}}"
         ),
     ))

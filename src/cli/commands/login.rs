@@ -105,7 +105,7 @@ impl Login<'_> {
             error(&summary, format!("It is not known how to log in: {e}."))
         })?;
         let (way, warnings) = self.way(&services)?;
-        // The place of the token is checked first, so that nobody logs in for a token that cannot be stored.
+        // The storage of the token is checked first, so that no user logs in for a token that cannot be stored.
         if let Location::OtherFile = self.stored.location() {
             let mut problems = warnings;
             problems.push(
@@ -122,8 +122,9 @@ impl Login<'_> {
             Way::Page(service) => self.by_page(service).await?,
         };
         self.stored.store(&self.net, Some(&token)).await.map_err(|why| {
-            let detail =
-                format!("There is a token now, and it could not be stored: {why}. Log in again when that is solved.");
+            let detail = format!(
+                "The host has issued a token, but it could not be stored: {why}. Solve this, and log in again."
+            );
             error("Failed to save API token", detail)
         })?;
         self.succeeded(&services, &way, &token).await;
@@ -146,18 +147,18 @@ impl Login<'_> {
                     // A password is only sent to HCP Terraform, as in Terraform: other hosts could collect passwords.
                     Grant::Password
                 } else {
-                    let detail = format!("{host} gives tokens only in ways that this version does not know.");
+                    let detail = format!("{host} issues tokens only by methods that this version does not support.");
                     return Err(error("Host does not support Terraform login", detail));
                 };
                 return Ok((Way::Oauth(client, grant), warnings));
             }
             LoginService::NotOffered => {}
             LoginService::OtherVersion => warnings.push(no_login(format!(
-                "{host} gives tokens by a version of its login service that this version of {} does not know.",
+                "{host} has a version of the login service that this version of {} does not support.",
                 self.session.ui.program.tool
             ))),
             LoginService::Malformed(why) => warnings.push(no_login(format!(
-                "What {host} says about itself cannot be used: {why}."
+                "The service discovery document of {host} cannot be used: {why}."
             ))),
         }
         let why = match services.url(TFE) {
@@ -239,8 +240,8 @@ impl Login<'_> {
             return Err(error(
                 "Can't start temporary login server",
                 format!(
-                    "A browser brings the answer of {} back to a port of this machine, which must be one from {low} to {high}. \
-                     None of them is free.",
+                    "The browser sends the answer of {} to a port of this machine from {low} to {high}, and none of them is free. \
+                     End a program that listens at one of them.",
                     self.shown
                 ),
             ));

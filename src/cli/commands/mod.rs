@@ -241,7 +241,7 @@ pub fn run(invocation: Invocation) -> Status {
         called_as = program.command,
         "started"
     );
-    // A mount namespace of one's own must be created before other threads exist.
+    // A mount namespace must be created before other threads exist.
     #[cfg(target_os = "linux")]
     plugins::private_tmp::mount_if_needed(process::working_dir);
     let paths: Vec<&str> = COMMANDS.iter().map(|command| command.path).collect();

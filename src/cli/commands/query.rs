@@ -84,7 +84,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if !project.config.root.module.resources.values().any(is_list) {
         let failure = Failure::new(
             "No resources to query",
-            "The configuration has no list block: the query files (.tfquery.hcl) say what to look for.",
+            "The configuration has no list block. Write one into a query file (.tfquery.hcl).",
         );
         return Err(Failure::within(problems, &project.sources).and(failure));
     }

@@ -117,7 +117,7 @@ fn check(path: &Path, conditions: Conditions) -> Found {
                 problem(
                     "The executable is damaged",
                     format!(
-                        "The bytes of {} have another checksum than the one that it ends with. Copy it again.",
+                        "The bytes of {} do not match the checksum at its end. Copy it again.",
                         path.display()
                     ),
                 );
@@ -140,10 +140,7 @@ fn check(path: &Path, conditions: Conditions) -> Found {
     if executable::is_cut_off(path).unwrap_or_default() {
         problem(
             "The executable is damaged",
-            format!(
-                "The file {} ends before the executable does: it was not copied as a whole.",
-                path.display()
-            ),
+            format!("The file {} was not copied as a whole: copy it again.", path.display()),
         );
     }
     if let Err(error) = trust.key() {
@@ -172,16 +169,16 @@ fn carried(
                 .err()
                 .filter(|error| !matches!(error, PackError::Key { .. }));
             let errors = verified.as_ref().err().into_iter().chain(&trusted);
-            let problems = errors.map(|error| problem("What it carries cannot be verified", sentence(error)));
+            let problems = errors.map(|error| problem("The contents cannot be verified", sentence(error)));
             let problems = problems.collect();
             (Some((pack, verified.ok())), problems)
         }
         Ok(None) if matches!(trust, Trust::Option(_)) => {
-            let detail = "It carries no providers, and only what a pack carries is signed. Leave out -trust.";
+            let detail = "This executable is not a pack, and only packs are signed. Leave out -trust.";
             (None, vec![problem("There is no signature", detail.to_owned())])
         }
         Ok(None) => (None, Vec::new()),
-        Err(error) if is_executable => (None, vec![problem("What it carries is damaged", sentence(&error))]),
+        Err(error) if is_executable => (None, vec![problem("The contents are damaged", sentence(&error))]),
         // The pack is this executable, whose error has been reported above.
         Err(_) => (None, Vec::new()),
     }
@@ -312,7 +309,7 @@ fn show(session: &Session, found: &Found) {
         };
         if let Some(size) = verified {
             ui.line(format!(
-                "\nWhat it carries is whole ({}), and {signed}.",
+                "\nThe content is whole ({}), and {signed}.",
                 commands::pack::bytes(*size)
             ));
         }

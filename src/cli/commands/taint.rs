@@ -100,7 +100,7 @@ fn run(session: &Session, arguments: &Arguments, wanted: ObjectStatus) -> Result
     if wanted == ObjectStatus::Tainted && address.resource.resource.mode != Mode::Managed {
         return Err(Failure::new(
             format!("Resource instance {address} cannot be tainted"),
-            "Only what is managed can be replaced, and this is only read.",
+            "Only managed resources can be replaced, and this is not one.",
         ));
     }
     mark(session, arguments, name, &address, wanted)

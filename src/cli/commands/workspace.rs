@@ -309,7 +309,7 @@ fn noted(session: &Session, names: &[String]) -> Diagnostics {
     if session.env.workspace().is_some() {
         notes.push(Diagnostic::warning(
             "The active workspace is overridden",
-            "It is the one that the environment variable TF_WORKSPACE names.",
+            "The environment variable TF_WORKSPACE selects this workspace.",
         ));
     }
     if names.is_empty() {
@@ -375,7 +375,7 @@ fn not_overridden(session: &Session, what: &str) -> Result<(), Failure> {
     }
     Err(Failure::new(
         format!("Cannot {what} a workspace while TF_WORKSPACE is set"),
-        "The environment variable TF_WORKSPACE says which workspace is selected, whatever commands do. Unset it, or set it to \
+        "The environment variable TF_WORKSPACE selects the workspace, and commands cannot change that. Unset it, or set it to \
          the name you want.",
     ))
 }

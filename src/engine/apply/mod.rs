@@ -206,7 +206,7 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
     } = applier.context;
     let plan = applier.plan;
     let graph = plan.graph.to_walk();
-    // A saved plan was validated in another process, whose warnings about providers nobody has seen here.
+    // A saved plan was validated in another process, so its warnings about providers have not been shown here.
     if plan.saved {
         let changed = plan.changes.iter().filter(|c| c.action != Action::NoOp);
         let resources = changed.map(|c| c.address.config()).collect();

@@ -301,7 +301,7 @@ impl Planner<'_> {
     }
 }
 
-/// Error of a provider that plans an object where it is to be destroyed.
+/// Builds the error for a provider that plans an object although it is to be destroyed.
 fn planned_object(p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Diagnostic {
     let detail = format!(
         "Provider \"{}\" planned an object for {address}, which is to be destroyed, where null is required. This is a bug in the \

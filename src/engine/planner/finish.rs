@@ -287,8 +287,8 @@ impl Planner<'_> {
 fn sort_both<A, B>(sorted: &mut [A], other: &mut [B], compare: impl Fn(&A, &A) -> Ordering) {
     let mut sources: Vec<usize> = (0..sorted.len()).collect();
     sources.sort_by(|a, b| compare(&sorted[*a], &sorted[*b]));
-    // In place, because the lists are the largest part of a plan: a list of pairs would need as much memory once more. Each cycle of
-    // the permutation is followed once.
+    // Both lists are reordered in place, because the lists are the largest part of a plan: a list of pairs would double the
+    // memory. Each cycle of the permutation is followed once.
     for start in 0..sources.len() {
         let mut at = start;
         while sources[at] != start {

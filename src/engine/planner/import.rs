@@ -189,7 +189,7 @@ impl Planner<'_> {
             .evaluator
             .scope_with(module, repetition.clone(), None)
             .ok_or(Reported)?;
-        // Its keys are expressions: the address is written as text, and parsed like one of the command line.
+        // The keys of the address are expressions, so it is written as text and parsed like an address of the command line.
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
         let address = addrs::parse::resource_instance(&text).map_err(|e| {

@@ -88,7 +88,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns true if an object that was not read has to be, as the plan changes it.
+    /// Returns true if an object that was left out of the refresh must be refreshed, because the plan changes it.
     pub(super) fn reads_changed(&self, action: Action) -> bool {
         action != Action::NoOp && self.has_passes()
     }

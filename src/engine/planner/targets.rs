@@ -409,7 +409,7 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
             .values()
             .flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
         for dependency in objects.flat_map(|object| &*object.dependencies) {
-            // Not `entry`, which would clone the key for each of many objects.
+            // `entry` would clone the key for each of many objects.
             match out.get_mut(dependency) {
                 Some(all) if all.contains(&user) => {}
                 Some(all) => drop(all.insert(user.clone())),

@@ -156,7 +156,7 @@ pub(crate) async fn warnings_of_providers(
     };
     let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
         .map(|resource| validator.warnings(resource))
-        // In the order of the providers, so that the warnings do not depend on which of them answers first.
+        // Reported in the order of the providers, so that the output does not depend on the order of their answers.
         .buffered(BLOCKS_AT_ONCE)
         .collect()
         .await;

@@ -48,7 +48,7 @@ fn executable(session: &Session, found: &mut Findings) {
                 path.display(),
                 io_reason(&error)
             ),
-            "Install the program again, or start it anew if it was replaced just now.",
+            "Install the program again, or start it again if it was replaced just now.",
         ),
     }
     if process::clock_is_unset() {
@@ -198,7 +198,7 @@ fn proxies(session: &Session, found: &mut Findings) {
         match scheme {
             Some(scheme) if name != "NO_PROXY" && !known(scheme) => found.problem(
                 SUBJECT,
-                format!("{name} has the scheme {scheme}, which is none of a proxy."),
+                format!("{name} has the scheme {scheme}, which is not supported for proxies."),
                 format!("Set {name} to http://HOST:PORT."),
             ),
             _ => found.ok(SUBJECT, format!("{name} is {}", hidden(value))),

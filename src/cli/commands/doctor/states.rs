@@ -210,7 +210,7 @@ fn leftovers(session: &Session, found: &mut Findings) {
             found.problem(
                 "leftovers",
                 format!("{name} has results of a killed run that do not belong to the state that is here."),
-                "Restore the state that it continues, and name the file as the journal of that; or import what it names.",
+                "Restore its state, and rename the file to the journal of that state. Otherwise import the objects that it names.",
             );
         }
     }

@@ -94,8 +94,8 @@ fn approve(
         return Err(Diagnostic::error(
             "Missing lock for state store provider",
             format!(
-                "The provider {name} v{version} is to keep the state, with all secrets in it. It was downloaded, and the \
-                 dependency lock file does not say that anybody has agreed to it; and nobody can be asked now. Run \"{} init\" where \
+                "The provider {name} v{version} is to keep the state, with all secrets in it. It was downloaded, is not in the \
+                 dependency lock file yet, and nobody can be asked for approval now. Run \"{} init\" where \
                  questions can be answered, and commit the lock file .terraform.lock.hcl.",
                 session.ui.program.command
             ),

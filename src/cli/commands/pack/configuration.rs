@@ -244,7 +244,7 @@ fn left_out(path: &Path, is_dir: bool) -> Leave {
         return Leave::Because("a saved plan");
     }
     if has("PRIVATE KEY-----") {
-        return Leave::Because("a private key; bring it to where it is needed by another way");
+        return Leave::Because("a private key; copy it to its destination by other means");
     }
     if pack::is_made_by_pack(path) {
         return Leave::Silently;

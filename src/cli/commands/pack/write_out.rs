@@ -69,7 +69,7 @@ pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, repl
     let more = others(&root, configuration);
     if !more.is_empty() {
         outcome = outcome.and_line(format!(
-            "\nThese configuration files are in {} and not in the pack. They count all the same:\n  - {}",
+            "\nThese configuration files are in {} and not in the pack. They are part of the configuration nevertheless:\n  - {}",
             root.display(),
             more.join("\n  - ")
         ));

@@ -33,7 +33,7 @@ struct Executable {
 }
 
 impl Executable {
-    /// Takes a file, whose name says the provider's unless that is set.
+    /// Uses a file. The provider is named `name`, or else after the file.
     fn at(path: &Path, name: Option<&str>) -> Result<Executable, Failure> {
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = match name {

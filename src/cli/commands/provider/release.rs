@@ -220,7 +220,7 @@ fn protocols(session: &Session, set: &[String], executables: &Executables) -> Re
         true => Err(Failure::new(
             "Unknown protocols",
             format!(
-                "The executable {} was asked which protocols it serves: {reason}.",
+                "The protocols of the executable {} cannot be determined: {reason}. Name them by the option -protocol.",
                 program.display()
             ),
         )),

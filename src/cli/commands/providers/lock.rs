@@ -93,7 +93,7 @@ fn source(arguments: &Arguments) -> Result<PackageSource, Failure> {
             Err(error) => {
                 return Err(Failure::new(
                     "Invalid OCI mirror template",
-                    format!("It cannot be used: {error}."),
+                    format!("The template cannot be used: {error}."),
                 ));
             }
         },
@@ -214,10 +214,10 @@ fn one_repository_each<'p>(
     for provider in providers {
         let repository = template
             .repository(provider)
-            .map_err(|error| invalid(format!("It cannot be used: {error}.")))?;
+            .map_err(|error| invalid(format!("The template cannot be used: {error}.")))?;
         if let Some(other) = found.insert(repository.clone(), provider) {
             return Err(invalid(format!(
-                "It gives the repository {repository} both for {} and for {}: it must refer to what they differ in.",
+                "The template gives the repository {repository} both for {} and for {}. Use more placeholders in it.",
                 other.for_display(),
                 provider.for_display()
             )));

@@ -151,7 +151,8 @@ async fn serve(
     ));
     if !secured {
         session.ui.line(
-            "Clients accept only HTTPS: name a certificate by -tls-cert and -tls-key, or have a server that has one before this one.\n",
+            "Clients accept only HTTPS: name a certificate by -tls-cert and -tls-key, or put a server with a certificate in front \
+                 of this one.\n",
         );
     }
     session.ui.flush();

@@ -1,4 +1,4 @@
-//! `state diff`: what differs between the states after two runs.
+//! `state diff`: differences between the states after two runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

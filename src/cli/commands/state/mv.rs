@@ -289,8 +289,8 @@ fn same_kind(
     };
     if from.mode != to.mode {
         return refuse(match from.mode {
-            addrs::Mode::Managed => "one of them is a managed resource, and the other is none",
-            _ => "one of them is a data source, and the other is none",
+            addrs::Mode::Managed => "one of them is a managed resource, and the other is not",
+            _ => "one of them is a data source, and the other is not",
         });
     }
     if from.ty != to.ty {

@@ -72,7 +72,7 @@ fn push(session: &Session, arguments: &Arguments, path: &str) -> Result<Outcome,
     {
         let failure = Failure::new(
             format!("Failed to write state: {refusal}"),
-            "The state there stays as it is. If it is really to be lost, push with -force.",
+            "The state there stays as it is. To replace it nevertheless, push with -force.",
         );
         return opened.close(Err(failure));
     }

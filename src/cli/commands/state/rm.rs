@@ -74,7 +74,7 @@ fn remove(session: &Session, arguments: &Arguments, args: &[String]) -> Result<O
         let failure = Failure::new(
             "Invalid target address",
             format!(
-                "Nothing in the state has such an address. \"{} state list\" lists what there is.{}",
+                "No object in the state matches the addresses. \"{} state list\" lists the objects.{}",
                 session.ui.program.command,
                 args.iter()
                     .map(|text| edit::nearest(&state, text))

@@ -106,8 +106,8 @@ impl Leftovers for Beside {
             Err(e) => Err(Diagnostic::warning(
                 "Test without a journal",
                 format!(
-                    "What this test creates cannot be recorded while it runs: {e}. If this program is killed, no record has the \
-                     objects that are left."
+                    "The objects of this test cannot be recorded while it runs: {e}. If this program is killed, leftover objects \
+                     are in no record."
                 ),
             )),
         }

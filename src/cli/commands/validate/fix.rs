@@ -344,9 +344,7 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, F
     let Attempt { mut mended, checked } = fixer.mend(begun, DEPTH, &mut { SINGLE })?;
     if mended.changes.is_empty() {
         let outcome = shown(session, arguments, &original);
-        return Ok(
-            outcome.and_line("\nNothing was changed: there is no mistake of which it is certain what was meant.")
-        );
+        return Ok(outcome.and_line("\nNothing was changed: no mistake has a certain correction."));
     }
     mended.changes.sort();
     let title = match arguments.diff {
@@ -383,7 +381,7 @@ fn replace(file: &str, before: &str, text: &str) -> Result<(), Failure> {
     if !unchanged {
         return Err(Failure::new(
             format!("Failed to write {file}"),
-            "The file has changed since it was read, or is no text in UTF-8. It was left as it is; run the command again.",
+            "The file has changed since it was read, or is not UTF-8 text. It was left as it is; run the command again.",
         ));
     }
     fmt::rewrite(file, text.as_bytes()).map_err(|e| {

@@ -148,9 +148,7 @@ fn incompatible(arguments: &Arguments) -> Option<&'static str> {
             watch: true,
             json: true,
             ..
-        } => Some(
-            "With -watch there is no end, so that there is no document to print with -json: use it without -watch.",
-        ),
+        } => Some("With -watch the command does not end, so it prints no JSON document. Leave out -watch or -json."),
         _ => None,
     }
 }
