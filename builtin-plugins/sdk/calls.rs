@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cty::{Type, Value};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::diag::Result;
 use crate::stop::Stop;
@@ -57,14 +57,14 @@ pub struct Calls(Arc<Registry>);
 #[derive(Debug, Default)]
 struct Registry {
     signals: Mutex<Signals>,
-    /// The number of calls in progress.
-    count: watch::Sender<usize>,
+    /// Notified when the last call in progress ends.
+    idle: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Signals {
     next: u64,
-    by_call: HashMap<u64, watch::Sender<bool>>,
+    by_call: HashMap<u64, Stop>,
 }
 
 impl Calls {
@@ -78,32 +78,36 @@ impl Calls {
 
     /// Registers a call, which ends when the returned value is dropped.
     pub fn begin(&self) -> Call {
-        let (sender, receiver) = watch::channel(false);
+        let stop = Stop::never();
         let mut signals = self.signals();
         let id = signals.next;
         signals.next += 1;
-        signals.by_call.insert(id, sender);
-        // Released before the count wakes a task that would need the lock.
+        signals.by_call.insert(id, stop.clone());
         drop(signals);
-        self.0.count.send_modify(|count| *count += 1);
         Call {
             calls: self.clone(),
             id,
-            stop: Stop(receiver),
+            stop,
         }
     }
 
     /// Requests all calls in progress to stop. Later calls are not affected.
     pub fn stop(&self) {
         for signal in self.signals().by_call.values() {
-            signal.send_replace(true);
+            signal.request();
         }
     }
 
     /// Waits until no call is in progress.
     pub async fn idle(&self) {
-        // The sender lives in `self`, so this cannot fail before it is true.
-        drop(self.0.count.subscribe().wait_for(|count| *count == 0).await);
+        loop {
+            // Created before the check, so that it completes even if the last call ends in between.
+            let idle = self.0.idle.notified();
+            if self.signals().by_call.is_empty() {
+                return;
+            }
+            idle.await;
+        }
     }
 }
 
@@ -134,9 +138,14 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        // The count is lowered last: a plugin that waits for it may end at once.
-        self.calls.signals().by_call.remove(&self.id);
-        self.calls.0.count.send_modify(|count| *count -= 1);
+        let mut signals = self.calls.signals();
+        signals.by_call.remove(&self.id);
+        let was_last = signals.by_call.is_empty();
+        // Released before a task is woken that needs the lock.
+        drop(signals);
+        if was_last {
+            self.calls.0.idle.notify_waiters();
+        }
     }
 }
 
@@ -150,7 +159,7 @@ pub struct StopOnDrop {
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         if let Some(signal) = self.calls.signals().by_call.get(&self.id) {
-            signal.send_replace(true);
+            signal.request();
         }
     }
 }

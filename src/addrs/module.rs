@@ -125,6 +125,10 @@ impl ModuleInstance {
     /// Returns the path without instance keys.
     #[must_use]
     pub fn module(&self) -> Module {
+        // The root is shared: an empty list of its own would be an allocation for each object that is asked for its module.
+        if self.is_root() {
+            return Module::root();
+        }
         Module(self.0.iter().map(|s| s.name.clone()).collect())
     }
 

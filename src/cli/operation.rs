@@ -485,9 +485,9 @@ impl<'s> Operation<'s> {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         reporter.end();
         self.last_resort.follow(None);
-        let last = persister.end();
         match result {
             Ok(result) => {
+                persister.discard();
                 problems.extend(self.take_warnings());
                 problems.extend(result.diagnostics);
                 if plan.is_partial() && plan.invoke.is_none() {
@@ -508,6 +508,7 @@ impl<'s> Operation<'s> {
                 }
             }
             Err(panic) => {
+                let last = persister.end();
                 let mut problems = self.save(last.as_ref().unwrap_or(&plan.prior_state));
                 // The journal stays, so that the next command reports the operations that were running.
                 problems.extend(self.states.unlock().err().unwrap_or_default());

@@ -21,7 +21,7 @@ pub trait ResultSink: Send + Sync {
     );
 
     /// Records an intent. The operation begins when this returns, unless it is an error.
-    async fn begin(&self, _intent: Intent) -> Result<(), Diagnostic> {
+    async fn begin(&self, _intent: &Intent) -> Result<(), Diagnostic> {
         Ok(())
     }
 

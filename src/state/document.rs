@@ -46,6 +46,11 @@ pub fn encode(state: &State) -> Result<Vec<u8>, StateError> {
     v4::write(state)
 }
 
+/// Encodes a state as [`encode`] does, and passes on the text part by part.
+pub fn encode_in_parts(state: &State, part: &mut dyn FnMut(&[u8])) -> Result<(), StateError> {
+    v4::write_in_parts(state, part)
+}
+
 fn older(text: &str) -> Result<State, FormatError> {
     match version(text)? {
         1 => upgrade::from_v1(text),

@@ -8,4 +8,4 @@ mod read;
 mod write;
 
 pub(crate) use read::{read, read_objects};
-pub(crate) use write::{json_string, write, write_objects};
+pub(crate) use write::{json_string, write, write_in_parts, write_objects};

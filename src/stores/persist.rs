@@ -58,7 +58,10 @@ enum Message {
     Received,
     /// Save at once, and confirm it.
     Save(Sender<()>),
+    /// End with all results in the state.
     End,
+    /// End with the state as it was last written.
+    Discard,
 }
 
 #[async_trait]
@@ -87,9 +90,9 @@ impl ResultSink for Results {
         });
     }
 
-    async fn begin(&self, intent: Intent) -> Result<(), Diagnostic> {
+    async fn begin(&self, intent: &Intent) -> Result<(), Diagnostic> {
         match &self.journal {
-            Some(journal) => begin(journal, &intent).await,
+            Some(journal) => begin(journal, intent).await,
             None => Ok(()),
         }
     }
@@ -212,6 +215,15 @@ impl Persister {
         let _ = self.results.sender.send(Message::End);
         self.thread.join().ok()
     }
+
+    /// Ends without another write. The results that were not written yet are dropped: the caller has the state with all of
+    /// them, and to apply them to a second one takes time and memory for each object.
+    pub fn discard(self) {
+        let _ = self.results.sender.send(Message::Discard);
+        if self.thread.join().is_err() {
+            tracing::warn!("the thread that saves results has failed");
+        }
+    }
 }
 
 fn lock<'s>(store: &'s Mutex<dyn SnapshotStore + 'static>) -> std::sync::MutexGuard<'s, dyn SnapshotStore + 'static> {
@@ -297,6 +309,7 @@ fn follow(
                 include(received, &mut state);
                 return state;
             }
+            Ok(Message::Discard) => return state,
             Ok(Message::Save(answer)) => Some(answer),
             Err(RecvTimeoutError::Timeout) => None,
         };

@@ -77,6 +77,9 @@ impl Resource {
     /// Returns the types of the destroy-time provisioners, in source order.
     #[must_use]
     pub fn destroy_provisioners(&self) -> Arc<[Arc<str>]> {
+        if self.provisioners.is_empty() {
+            return Arc::default();
+        }
         let at_destruction = |p: &&Provisioner| p.when == ProvisionerWhen::Destroy;
         self.provisioners
             .iter()

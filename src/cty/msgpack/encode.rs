@@ -12,7 +12,8 @@ const MAX_PREFIX_BYTES: usize = 256;
 
 /// Encodes a value of this type, without marks. A value of another type is converted first.
 pub fn encode(value: &Value, ty: &Type) -> Result<Vec<u8>, CodecError> {
-    let mut out = Vec::new();
+    // Enough for most objects: growing from nothing would be five allocations.
+    let mut out = Vec::with_capacity(256);
     write(as_type(value, ty)?.as_ref(), ty, &mut out)?;
     Ok(out)
 }

@@ -249,7 +249,7 @@ impl Applier<'_> {
         // The intent must be durable before the provider is called, so that after a crash the journal names the
         // invocation.
         let intent = intent(invocation);
-        let begun = self.results.sink.begin(intent.clone()).await;
+        let begun = self.results.sink.begin(&intent).await;
         begun.map_err(|diagnostic| Diagnostics::from(diagnostic.about(about)))?;
         let (address, trigger) = (invocation.address.clone(), invocation.trigger.clone());
         let event = |event: Event| self.context.inputs.events.event(event);

@@ -44,7 +44,7 @@ impl Applier<'_> {
 
     /// Records an intent, or reports why it cannot be recorded.
     pub(super) async fn begin(&self, intent: &Intent) -> Result<(), Reported> {
-        let begun = self.results.sink.begin(intent.clone()).await;
+        let begun = self.results.sink.begin(intent).await;
         begun.map_err(|diagnostic| self.context.fail(diagnostic.about(&intent.address)))
     }
 }

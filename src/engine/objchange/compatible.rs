@@ -14,15 +14,19 @@ pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -
         out.push(Problem::new(&Path::root(), "was present, but now absent"));
     } else if planned.is_present() && actual.is_present() {
         for (name, p) in planned.entries().into_iter().flatten() {
-            let path = Path::root().attribute(name.clone());
+            // Most attributes are as planned, and a path is built only for the others.
+            let path = || Path::root().attribute(name.clone());
             let Some(a) = actual.get(name) else {
-                out.push(Problem::new(&path, "attribute is missing"));
+                out.push(Problem::new(&path(), "attribute is missing"));
                 continue;
             };
             // A collection of computed blocks that the provider sets is never null.
             let computed = schema.blocks.get(name).filter(|nested| nested.block.computed);
             if computed.is_some_and(|nested| nested.nesting != Nesting::Single) && a.is_null() {
-                out.push(Problem::new(&path, "null block value after apply"));
+                out.push(Problem::new(&path(), "null block value after apply"));
+                continue;
+            }
+            if p == a {
                 continue;
             }
             let sensitive = schema.attributes.get(name).is_some_and(|s| s.sensitive);
@@ -30,7 +34,7 @@ pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -
                 sensitive,
                 out: &mut out,
             };
-            comparison.compare(p, a, &path, schema.blocks.contains_key(name));
+            comparison.compare(p, a, &path(), schema.blocks.contains_key(name));
         }
     }
     out
@@ -103,14 +107,14 @@ impl Comparison<'_> {
     /// Compares the attributes of objects, or the elements of maps.
     fn compare_entries(&mut self, planned: &Value, actual: &Value, path: &Path) {
         for (key, p) in planned.entries().into_iter().flatten() {
-            let path = if matches!(planned.ty(), Type::Object(_)) {
-                path.attribute(key.clone())
-            } else {
-                at_key(path, key)
+            let path = || match planned.ty() {
+                Type::Object(_) => path.attribute(key.clone()),
+                _ => at_key(path, key),
             };
             match actual.get(key) {
-                Some(a) => self.compare(p, a, &path, false),
-                None => self.problem(&path, "element has vanished"),
+                Some(a) if p == a => {}
+                Some(a) => self.compare(p, a, &path(), false),
+                None => self.problem(&path(), "element has vanished"),
             }
         }
         for (key, _) in actual.entries().into_iter().flatten() {

@@ -48,6 +48,10 @@ fn block(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value, p
         if in_place && is_set_by_provider(schema, name, config) {
             continue;
         }
+        // Most collections of blocks are empty.
+        if c.len() == Some(0) && n.len() == Some(0) && !matches!(nested.nesting, Nesting::Single | Nesting::Group) {
+            continue;
+        }
         nested_block(nested, &p, &c, &n, &path.attribute(name.clone()), out);
     }
 }
@@ -143,7 +147,10 @@ fn attributes(
             attribute(config, name),
             attribute(planned, name),
         );
-        value(schema, &p, &c, &n, &path.attribute(name.clone()), out);
+        // Most attributes are planned as configured, and a path is built only for the others.
+        if n != c {
+            value(schema, &p, &c, &n, &path.attribute(name.clone()), out);
+        }
     }
 }
 
@@ -158,9 +165,6 @@ fn value(
     if schema.write_only {
         // Write-only attributes are checked for the whole object elsewhere: elements of sets are not compared here, and
         // the rule applies to providers of the old SDK, too.
-        return;
-    }
-    if planned == config {
         return;
     }
     if planned == prior && !prior.is_null() && !config.is_null() {

@@ -269,6 +269,6 @@ impl Keeper {
         let Some(writer) = self.writer.take() else {
             return Ok(());
         };
-        writer.end_run(Base::from_state(known)?)
+        writer.end_run(|| Base::from_state(known))
     }
 }

@@ -146,14 +146,13 @@ pub enum Answers {
 /// Returns the SHA-256 of some content, in hexadecimal digits.
 #[must_use]
 pub fn checksum(content: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(content)
-        .iter()
-        .fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    hexadecimal(&Sha256::digest(content))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    let digits = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
 }
 
 /// Identification of a state that a journal continues. The default means that there is no state.
@@ -173,17 +172,26 @@ impl Base {
     pub fn from_state(state: Option<&State>) -> Result<Base, StateError> {
         match state {
             None => Ok(Base::default()),
-            Some(state) => Ok(Base::from_state_text(state, &document::encode(state)?)),
+            Some(state) => {
+                // The text itself is not needed, and that of a large state would be the largest piece of memory of a run.
+                let mut hash = Sha256::new();
+                document::encode_in_parts(state, &mut |part| hash.update(part))?;
+                Ok(Base::with_checksum(state, hexadecimal(&hash.finalize())))
+            }
         }
     }
 
     /// Identifies a state whose text is known.
     #[must_use]
     pub fn from_state_text(state: &State, text: &[u8]) -> Base {
+        Base::with_checksum(state, checksum(text))
+    }
+
+    fn with_checksum(state: &State, checksum: String) -> Base {
         Base {
             lineage: state.lineage.clone(),
             serial: state.serial,
-            checksum: checksum(text),
+            checksum,
         }
     }
 }

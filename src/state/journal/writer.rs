@@ -176,20 +176,20 @@ impl Writer {
         self.0.work.notify_one();
     }
 
-    /// Ends the journal of a run whose results are all in this state. The file is removed, unless there are creations
-    /// whose result is unknown, which then remain in it.
+    /// Ends the journal of a run whose results are all in a state. The file is removed, unless there are creations whose
+    /// result is unknown, which then remain in it. Only then `base` is called, since it encodes the state.
     ///
     /// # Errors
-    /// The file cannot be removed.
-    pub fn end_run(self, state: Base) -> Result<(), StateError> {
+    /// The file cannot be removed, or the state cannot be encoded.
+    pub fn end_run(self, base: impl FnOnce() -> Result<Base, StateError>) -> Result<(), StateError> {
         // Only writing can fail. The set of open operations is in memory, and correct in any case.
         let _ = self.sync().wait();
         if self.0.creating.load(Ordering::Relaxed) == 0 {
             return self.remove();
         }
-        self.queue().items.push(Item::Leave(state));
+        let left = base().map(|base| self.queue().items.push(Item::Leave(base)));
         self.stop();
-        Ok(())
+        left
     }
 
     /// Ends the journal, whose results are all in the state file, and removes it.

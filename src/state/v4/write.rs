@@ -14,10 +14,32 @@ use crate::{
 /// Encodes a state.
 pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
     let mut out = Vec::with_capacity(expected_length(state));
+    write_to(state, &mut out, &mut |_| ())?;
+    Ok(out)
+}
+
+/// Size in bytes from which a part of a text is passed on.
+const PART: usize = 64 << 10;
+
+/// Encodes a state, and passes on the text in parts of about [`PART`] bytes.
+pub(crate) fn write_in_parts(state: &State, part: &mut dyn FnMut(&[u8])) -> Result<(), StateError> {
+    let mut out = Vec::with_capacity(2 * PART);
+    write_to(state, &mut out, &mut |out| {
+        if out.len() >= PART {
+            part(out);
+            out.clear();
+        }
+    })?;
+    part(&out);
+    Ok(())
+}
+
+/// Appends the text of a state to `out`, which `written` may empty after each object.
+fn write_to(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mut Vec<u8>)) -> Result<(), StateError> {
     out.extend_from_slice(b"{\n  \"version\": 4,\n  \"terraform_version\": ");
-    json_string(&state.terraform_version, &mut out);
+    json_string(&state.terraform_version, out);
     out.extend_from_slice(format!(",\n  \"serial\": {},\n  \"lineage\": ", state.serial).as_bytes());
-    json_string(&state.lineage, &mut out);
+    json_string(&state.lineage, out);
 
     out.extend_from_slice(b",\n  \"outputs\": ");
     // The object is first written in compact form; `indent` breaks the lines, so that writers need not know
@@ -31,17 +53,17 @@ pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
         write_output(name, output, &mut scratch)?;
     }
     scratch.push(b'}');
-    indent(&scratch, 1, &mut out);
+    indent(&scratch, 1, out);
 
     out.extend_from_slice(b",\n  \"resources\": ");
-    write_resources(state, &mut scratch, &mut out)?;
+    write_resources(state, &mut scratch, out, written)?;
 
     out.extend_from_slice(b",\n  \"check_results\": ");
     scratch.clear();
     write_checks(state.check_results.as_deref(), &mut scratch);
-    indent(&scratch, 1, &mut out);
+    indent(&scratch, 1, out);
     out.extend_from_slice(b"\n}\n");
-    Ok(out)
+    Ok(())
 }
 
 /// Returns about as many bytes as the text of a state will have. The text of a large state is the largest piece of memory of an apply;
@@ -81,7 +103,12 @@ fn write_output(name: &str, output: &OutputValue, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), StateError> {
+fn write_resources(
+    state: &State,
+    scratch: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+    written: &mut dyn FnMut(&mut Vec<u8>),
+) -> Result<(), StateError> {
     // The file is sorted by text, so that `m[10]` comes before `m[2]`, but the map in memory is sorted by
     // value.
     let mut resources: Vec<(String, &AbsResource, &ResourceState)> = state
@@ -140,6 +167,7 @@ fn write_resources(state: &State, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> R
                 };
                 write_object(address, &place, object, scratch)?;
                 indent(scratch, 4, out);
+                written(out);
             }
         }
         if any {

@@ -146,8 +146,8 @@ impl ResultSink for Journal {
         });
     }
 
-    async fn begin(&self, intent: Intent) -> Result<(), Diagnostic> {
-        stores::persist::begin(&self.0, &intent).await
+    async fn begin(&self, intent: &Intent) -> Result<(), Diagnostic> {
+        stores::persist::begin(&self.0, intent).await
     }
 
     fn end(&self, intent: &Intent) {
