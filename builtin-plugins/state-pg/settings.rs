@@ -145,7 +145,10 @@ impl Settings {
         };
         let database = take("dbname").unwrap_or_else(|| user.clone());
         let (explicit, passfile) = (take("password"), take("passfile"));
-        let password = explicit.or_else(|| stored_password(passfile.as_deref(), [&host, &port, &database, &user]));
+        let hosts = pairs(&host, &port);
+        // The library has one password for all hosts: it is that of the first host that the file has.
+        let stored = |(host, port): &(&str, &str)| stored_password(passfile.as_deref(), [host, port, &database, &user]);
+        let password = explicit.or_else(|| hosts.iter().find_map(stored));
         let mode = take("sslmode").unwrap_or_else(|| "require".to_owned());
         let files = TlsFiles {
             root: take("sslrootcert"),
@@ -159,14 +162,12 @@ impl Settings {
         if let Some(password) = password {
             config.password(password);
         }
-        let ports: Vec<&str> = port.split(',').collect();
-        for (i, host) in host.split(',').enumerate() {
-            let port = ports.get(i).or(ports.last()).copied().unwrap_or("5432").trim();
-            config
-                .host(host.trim_matches(['[', ']']))
-                .port(port.parse().map_err(|_| SettingsError::Port(port.to_owned()))?);
+        for (host, port) in &hosts {
+            let number = port.parse().map_err(|_| SettingsError::Port((*port).to_owned()))?;
+            config.host(*host).port(number);
         }
-        let is_socket = host.starts_with('/');
+        // With a socket among other hosts, the mode holds for all: a connection to the others must not lose its encryption.
+        let is_socket = hosts.iter().all(|(host, _)| host.starts_with('/'));
         let connecting = seconds("connect_timeout", take("connect_timeout").as_deref(), CONNECTING)?;
         if let Some(limit) = connecting {
             config.connect_timeout(limit);
@@ -208,6 +209,14 @@ impl Settings {
             title: format!("the database \"{database}\" on {host}:{port} as the user \"{user}\""),
         })
     }
+}
+
+/// Returns the hosts of a connection with their ports. The last port is that of all further hosts.
+fn pairs<'t>(hosts: &'t str, ports: &'t str) -> Vec<(&'t str, &'t str)> {
+    let ports: Vec<&str> = ports.split(',').map(str::trim).collect();
+    let port = |i: usize| ports.get(i).or(ports.last()).copied().unwrap_or("5432");
+    let hosts = hosts.split(',').map(|host| host.trim_matches(['[', ']']));
+    hosts.enumerate().map(|(i, host)| (host, port(i))).collect()
 }
 
 /// Paths of the TLS files, or their text (`sslinline`).
@@ -348,7 +357,7 @@ fn system_user() -> Option<String> {
 }
 
 /// Returns the password in the password file for a host, a port, a database and a user.
-fn stored_password(file: Option<&str>, wanted: [&String; 4]) -> Option<String> {
+fn stored_password(file: Option<&str>, wanted: [&str; 4]) -> Option<String> {
     let path: PathBuf = env::expand_home(file.unwrap_or("~/.pgpass"));
     let others = system::files::rights_of_others(&path.metadata().ok()?);
     // Like libpq, a password file that others can read is ignored.
@@ -366,7 +375,7 @@ fn stored_password(file: Option<&str>, wanted: [&String; 4]) -> Option<String> {
             return None;
         };
         let socket = wanted[0].starts_with('/') && host == "localhost";
-        let fits = |(pattern, value): (&String, &&String)| pattern == "*" || pattern == *value;
+        let fits = |(pattern, value): (&String, &&str)| pattern == "*" || pattern == value;
         let rest = [port, database, user].into_iter().zip(&wanted[1..]).all(fits);
         (rest && (socket || host == "*" || host == wanted[0])).then(|| password.clone())
     })
@@ -444,6 +453,28 @@ mod tests {
     fn what_is_no_parameter_of_the_connection_is_one_of_the_session() {
         let settings = Settings::from_parameters(parse("user=u search_path='a b' sslmode=disable").unwrap()).unwrap();
         assert_eq!(settings.config.get_options(), Some("-c search_path=a\\ b"));
+    }
+
+    #[test]
+    fn hosts_have_their_ports_and_one_socket_does_not_turn_encryption_off() {
+        assert_eq!(pairs("a,[::1],c", "1,2"), [("a", "1"), ("::1", "2"), ("c", "2")]);
+        let mode = |text: &str| {
+            Settings::from_parameters(parse(text).unwrap())
+                .unwrap()
+                .config
+                .get_ssl_mode()
+        };
+        assert_eq!(mode("user=u host=/run/a,b"), SslMode::Require);
+        assert_eq!(mode("user=u host=/run/a,/run/b"), SslMode::Disable);
+    }
+
+    #[test]
+    fn password_of_the_file_is_that_of_the_first_host_in_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "b:5432:*:u:second\n").unwrap();
+        let text = format!("user=u host=a,b passfile={}", file.path().display());
+        let settings = Settings::from_parameters(parse(&text).unwrap()).unwrap();
+        assert_eq!(settings.config.get_password(), Some(&b"second"[..]));
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub mod journal;
 pub mod persist;
 pub mod planfile;
 mod problem;
+pub mod serve;
 pub mod session;
 pub mod workspace;
 

@@ -55,6 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-trust", &[]),
     ("monoform-proxies", &[]),
     ("monoform-http", &["trust", "proxies", "files"]),
+    ("monoform-server", &["files"]),
     ("monoform-net", &["http", "proxies", "files"]),
     ("monoform-oci", &["net", "files"]),
     ("monoform-tfe", &["net", "files"]),
@@ -66,7 +67,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "monoform-packages",
-        &["oci", "net", "archive", "pack", "syntax", "files"],
+        &["oci", "net", "archive", "pack", "server", "syntax", "files"],
     ),
     (
         "monoform-plugins",
@@ -119,6 +120,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plugins",
             "provider",
             "net",
+            "server",
             "tfe",
             "lang",
             "schema",

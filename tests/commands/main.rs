@@ -15,7 +15,7 @@
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and the built-in plugins; only recording needs it. Tests without a transcript are in [`own`],
 //! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`provider_instances`],
-//! [`shown`], [`foreign_states`] and [`backend`].
+//! [`shown`], [`state_serve`], [`foreign_states`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -56,6 +56,7 @@ mod reading;
 mod review;
 mod self_check;
 mod shown;
+mod state_serve;
 mod suggestions;
 
 use std::fmt::Write as _;
@@ -125,6 +126,7 @@ fn main() -> ExitCode {
         .chain(reading::TESTS)
         .chain(self_check::TESTS)
         .chain(shown::TESTS)
+        .chain(state_serve::TESTS)
         .chain(suggestions::TESTS)
         .chain(backend::TESTS);
     for (name, test) in all {

@@ -1,6 +1,6 @@
-//! A running `providers serve`, for tests: start, requests and interrupt.
+//! A running `providers serve` or `state serve`, for tests: start, requests and interrupt.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::Read as _;
 use std::net::{SocketAddrV4, TcpStream};
 use std::process::{Child, Stdio};
 
@@ -21,38 +21,60 @@ pub fn connect_from(last: u8, host: &str) -> TcpStream {
     socket.into()
 }
 
-/// A running `providers serve`. Dropping it kills the process.
+/// A running server. Dropping it kills the process.
 pub struct Serving {
     process: Child,
     /// Address of the server, `127.0.0.1:PORT`.
     pub host: String,
+    /// Text that the server printed until it listened.
     pub said: String,
 }
 
 impl Serving {
     /// Starts `providers serve` with these arguments in a workspace, and waits until it listens.
     pub fn start(w: &Workspace, args: &[&str]) -> Serving {
+        let args = [&["providers", "serve", "-no-color", "-listen=127.0.0.1:0"], args].concat();
+        let mut serving = Serving::spawn(w, &args);
+        serving.host = serving.read_until("url = \"https://");
+        assert!(serving.said.contains("provider_installation {"), "{}", serving.said);
+        serving
+    }
+
+    /// Starts `state serve` with these arguments in a workspace, and waits until it listens. Returns the password, too.
+    pub fn states(w: &Workspace, args: &[&str]) -> (Serving, String) {
+        let args = [&["state", "serve", "-no-color", "-listen=127.0.0.1:0"], args].concat();
+        let mut serving = Serving::spawn(w, &args);
+        serving.host = serving.read_until("address        = \"http://");
+        let password = serving.read_until("TF_HTTP_PASSWORD=");
+        (serving, password)
+    }
+
+    fn spawn(w: &Workspace, args: &[&str]) -> Serving {
         let mut command = w.command(super::lean());
-        command
-            .args([&["providers", "serve", "-no-color", "-listen=127.0.0.1:0"], args].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut process = command.spawn().expect("started");
-        let mut out = BufReader::new(process.stdout.as_mut().expect("a pipe"));
-        let mut shown = String::new();
-        let host = loop {
-            let mut line = String::new();
-            assert!(out.read_line(&mut line).expect("read") > 0, "it has ended: {shown}");
-            shown.push_str(&line);
-            if let Some((_, rest)) = line.split_once("url = \"https://") {
-                break rest.split('/').next().expect("a host").to_owned();
-            }
-        };
-        assert!(shown.contains("provider_installation {"), "{shown}");
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         Serving {
-            process,
-            host,
-            said: shown,
+            process: command.spawn().expect("started"),
+            host: String::new(),
+            said: String::new(),
+        }
+    }
+
+    /// Reads the output of the server until a line has this text. Returns the text behind it, until a slash or the end of the line.
+    fn read_until(&mut self, text: &str) -> String {
+        // Byte by byte, so that nothing is lost between two calls.
+        let out = self.process.stdout.as_mut().expect("a pipe");
+        let mut line = Vec::new();
+        loop {
+            let mut byte = [0];
+            assert!(out.read(&mut byte).expect("read") > 0, "it has ended: {}", self.said);
+            line.extend(byte);
+            if byte == *b"\n" {
+                let read = String::from_utf8(std::mem::take(&mut line)).expect("text");
+                self.said.push_str(&read);
+                if let Some((_, rest)) = read.trim_end().split_once(text) {
+                    return rest.split('/').next().expect("a part").to_owned();
+                }
+            }
         }
     }
 
@@ -64,7 +86,7 @@ impl Serving {
         )
     }
 
-    /// Interrupts the server and returns its log. Fails the test if the server ends with an error.
+    /// Interrupts the server and returns its log, followed by the rest of its output. Fails the test if the server ends with an error.
     pub fn end(mut self) -> String {
         let pid = i32::try_from(self.process.id()).expect("a process");
         let pid = nix::unistd::Pid::from_raw(pid);
@@ -72,6 +94,8 @@ impl Serving {
         let mut log = String::new();
         let mut err = self.process.stderr.take().expect("a pipe");
         err.read_to_string(&mut log).expect("read");
+        let mut out = self.process.stdout.take().expect("a pipe");
+        out.read_to_string(&mut log).expect("read");
         let status = self.process.wait().expect("ended");
         assert!(status.success(), "{status} {log}");
         log

@@ -404,6 +404,13 @@ const EXAMPLES: Examples = &[
         &[("-json", "Print the identities of the objects in the state.")],
     ),
     (
+        "state serve",
+        &[(
+            "-listen=0.0.0.0:8444 -tls-cert=cert.pem -tls-key=key.pem -credentials=login",
+            "Serve the states of the configured backend to other machines.",
+        )],
+    ),
+    (
         "state query",
         &[
             (

@@ -192,6 +192,7 @@ const COMMANDS: &[&Command] = &[
     &state::REPLACE_PROVIDER,
     &state::RESTORE,
     &state::RM,
+    &state::SERVE,
     &state::SHOW,
     &taint::TAINT,
     &taint::UNTAINT,

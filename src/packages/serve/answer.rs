@@ -17,7 +17,10 @@ use std::sync::Arc;
 
 use addrs::Provider;
 use addrs::platform::Platform;
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode, header};
 use serde_json::{Value as Json, json};
+use server::{Handler, Reply};
 use versions::Version;
 
 use super::contents::{Archive, PackageLocation, Packages, Shelf};
@@ -26,8 +29,45 @@ use super::contents::{Archive, PackageLocation, Packages, Shelf};
 /// is started.
 const PROTOCOLS: [&str; 2] = ["5.0", "6.0"];
 
+/// Answers requests with the packages of a shelf.
+pub struct Answers(pub Arc<Shelf>);
+
+impl Handler for Answers {
+    async fn answer(&self, request: Request<Incoming>) -> Reply {
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            let mut reply = problem(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered");
+            let allowed = header::HeaderValue::from_static("GET, HEAD");
+            reply.headers.insert(header::ALLOW, allowed);
+            return reply;
+        }
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let opened = match answer(&self.0, host.unwrap_or_default(), request.uri().path()).await {
+            // The archive is deleted when its last user drops it, so it is opened while `found` is alive.
+            Ok(Answer::File(found)) => tokio::fs::File::open(&found.path)
+                .await
+                .map(|file| Reply::file("application/zip", file, found.size)),
+            Ok(Answer::Json(document)) => Ok(json_reply(StatusCode::OK, &document)),
+            Ok(Answer::Bytes(media, bytes)) => Ok(Reply::bytes(StatusCode::OK, media, bytes)),
+            Ok(Answer::NotFound) => Ok(problem(StatusCode::NOT_FOUND, "there is no such package here")),
+            Err(why) => Err(why),
+        };
+        opened.unwrap_or_else(|why| Reply {
+            error: Some(why.to_string()),
+            ..problem(StatusCode::INTERNAL_SERVER_ERROR, "the package cannot be read")
+        })
+    }
+}
+
+fn json_reply(status: StatusCode, document: &Json) -> Reply {
+    Reply::bytes(status, "application/json", document.to_string().into_bytes())
+}
+
+fn problem(status: StatusCode, text: &str) -> Reply {
+    json_reply(status, &json!({"errors": [text]}))
+}
+
 #[derive(Debug)]
-pub(super) enum Answer {
+enum Answer {
     Json(Json),
     /// Text or bytes of this media type.
     Bytes(&'static str, Vec<u8>),
@@ -37,7 +77,7 @@ pub(super) enum Answer {
 
 /// Answers a request for a path. `host` is the value of the Host header: the name, and perhaps the port, of this server for the
 /// client.
-pub(super) async fn answer(shelf: &Arc<Shelf>, host: &str, path: &str) -> io::Result<Answer> {
+async fn answer(shelf: &Arc<Shelf>, host: &str, path: &str) -> io::Result<Answer> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {
         // A relative path is correct for every name and port that the server is reached by.

@@ -2,16 +2,12 @@
 //!
 //! It speaks two protocols, read-only: that of network mirrors below `/providers/`, and that of provider registries, for its own
 //! host and, below `/registry/HOST/`, for any other host. Packages that are not archives become archives at the first request
-//! ([`contents`]). Paths of requests are in [`answer`]; connections, with their limits, are in [`connections`].
+//! ([`contents`]). Paths of requests are in [`answer`]; connections, with their limits, are in the crate `server`.
 //!
 //! No path of a request is used as a path of the file system: addresses, versions and platforms are parsed and looked up.
 
 mod answer;
-mod connections;
 mod contents;
-mod guests;
-mod tls;
 
-pub use connections::{Access, Server, listen};
+pub use answer::Answers;
 pub use contents::{Contents, Shelf, Survey};
-pub use tls::{TlsError, server_config};

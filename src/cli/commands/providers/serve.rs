@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pack::{Pack, PackError};
-use packages::serve::{Access, Contents, Server, Shelf, server_config};
+use packages::serve::{Answers, Contents, Shelf};
+use server::{Server, server_config};
 use syntax::Diagnostic;
 
 use crate::args::flags::{self, Flags, FromFlags};
@@ -111,21 +112,21 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let runtime = session.runtime()?;
     let ui = session.ui.clone();
     let server = Server {
-        shelf,
+        handler: Answers(shelf),
         tls,
-        log: Arc::new(move |access| ui.err(logged(access))),
+        log: Arc::new(move |access| ui.err(format!("{:.0} {access}\n", process::now()))),
     };
     runtime.block_on(serve(session, server, address, &source, count))
 }
 
 async fn serve(
     session: &Session,
-    server: Server,
+    server: Server<Answers>,
     address: SocketAddr,
     source: &Path,
     count: usize,
 ) -> Result<Outcome, Failure> {
-    let bound = packages::serve::listen(address).and_then(|listener| {
+    let bound = server::listen(address).and_then(|listener| {
         let address = listener.local_addr()?;
         Ok((listener, address))
     });
@@ -177,19 +178,4 @@ fn left_out(reasons: &[PackError]) -> Diagnostic {
             lines.join("\n")
         ),
     )
-}
-
-/// Formats a line of the access log.
-fn logged(access: &Access) -> String {
-    let Access {
-        peer,
-        method,
-        path,
-        status,
-        bytes,
-        error,
-    } = access;
-    let time = process::now();
-    let error = error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
-    format!("{time:.0} {peer} {method} {path} {status} {bytes}{error}\n")
 }

@@ -12,6 +12,7 @@ mod query;
 mod replace_provider;
 mod restore;
 mod rm;
+mod serve;
 mod show;
 
 pub use diff::COMMAND as DIFF;
@@ -26,6 +27,7 @@ pub use query::COMMAND as QUERY;
 pub use replace_provider::COMMAND as REPLACE_PROVIDER;
 pub use restore::COMMAND as RESTORE;
 pub use rm::COMMAND as RM;
+pub use serve::COMMAND as SERVE;
 pub use show::COMMAND as SHOW;
 
 use crate::outcome::Failure;

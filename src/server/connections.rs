@@ -1,36 +1,31 @@
 //! Connections: accepting them, limits of their number and time, and graceful shutdown.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, StreamBody};
-use hyper::body::{Bytes, Frame, Incoming};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, header};
+use hyper::{Method, Request, Response, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use serde_json::json;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, timeout};
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::answer::{Answer, answer};
-use super::contents::Shelf;
-use super::guests::{Counted, Guests};
+use crate::guests::{Counted, Guests};
+use crate::reply::{Body, Reply};
 
 /// Time limit of the TLS handshake, and of the header of a request.
 const HEADER: Duration = Duration::from_secs(10);
-/// Lowest rate at which a client must take an archive, in bytes a second, measured after [`FIRST`].
-pub(super) const LOWEST_RATE: u64 = 16 << 10;
-pub(super) const FIRST: Duration = Duration::from_secs(20);
-/// Time limit for a client to accept one chunk of an archive.
-const STALL: Duration = Duration::from_secs(60);
+/// Lowest rate at which a client must take a file, in bytes a second, measured after [`FIRST`].
+pub(crate) const LOWEST_RATE: u64 = 16 << 10;
+pub(crate) const FIRST: Duration = Duration::from_secs(20);
 /// Time limit of a whole connection.
 const LONGEST: Duration = Duration::from_secs(3600);
 /// Time limit of running answers when the server shuts down.
@@ -38,10 +33,12 @@ const ENDING: Duration = Duration::from_secs(10);
 /// Pause after a connection could not be accepted. The usual cause is a lack of file descriptors, and a loop without a pause
 /// would use a whole core.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Size of the chunks of an archive, in bytes.
-const CHUNK: usize = 1 << 16;
 
-type Body = UnsyncBoxBody<Bytes, io::Error>;
+/// Program that answers requests.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers a request. An error of the server itself is in the reply, and in the access log.
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Reply> + Send;
+}
 
 /// Entry of the access log.
 #[derive(Debug)]
@@ -56,6 +53,25 @@ pub struct Access {
     pub bytes: u64,
     /// Error on the server's side.
     pub error: Option<String>,
+}
+
+/// Formats the line of the log, without a time.
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Access {
+            peer,
+            method,
+            path,
+            status,
+            bytes,
+            error,
+        } = self;
+        write!(f, "{peer} {method} {path} {status} {bytes}")?;
+        match error {
+            Some(error) => write!(f, " ({error})"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Size of a connection's send buffer in bytes. Bytes in the buffer count as taken by the client, so a large buffer would hide
@@ -78,15 +94,15 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(1024)
 }
 
-pub struct Server {
-    pub shelf: Arc<Shelf>,
+pub struct Server<H> {
+    pub handler: H,
     /// TLS settings; none for plain HTTP.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// Callback for each answer.
     pub log: Arc<dyn Fn(&Access) + Send + Sync>,
 }
 
-impl Server {
+impl<H: Handler> Server<H> {
     /// Accepts connections until `stop` completes, and then waits for running answers.
     pub async fn run(self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let guests = Guests::new();
@@ -145,7 +161,7 @@ impl Server {
     }
 
     async fn connection(
-        self: Arc<Server>,
+        self: Arc<Self>,
         stream: Counted<TcpStream>,
         peer: SocketAddr,
         acceptor: Option<TlsAcceptor>,
@@ -164,14 +180,14 @@ impl Server {
     }
 
     async fn http(
-        self: Arc<Server>,
+        self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin,
         peer: SocketAddr,
         mut ended: watch::Receiver<bool>,
     ) {
         let service = service_fn(|request: Request<Incoming>| {
             let this = self.clone();
-            async move { Ok::<_, Infallible>(this.respond(peer, &request).await) }
+            async move { Ok::<_, Infallible>(this.respond(peer, request).await) }
         });
         let mut http = http1::Builder::new();
         // The number of connections is limited, so one that never sends its request must be closed.
@@ -181,7 +197,7 @@ impl Server {
         let result = tokio::select! {
             result = &mut connection => result,
             () = async { drop(ended.wait_for(|ended| *ended).await) } => {
-                // An archive that is being sent is completed.
+                // A file that is being sent is completed.
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
@@ -191,118 +207,30 @@ impl Server {
         }
     }
 
-    async fn respond(&self, peer: SocketAddr, request: &Request<Incoming>) -> Response<Body> {
-        let path = request.uri().path();
-        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-        let head = request.method() == Method::HEAD;
-        let (mut error, mut allow) = (None, false);
-        let answered = match head || request.method() == Method::GET {
-            true => answer(&self.shelf, host.unwrap_or_default(), path).await,
-            false => {
-                allow = true;
-                Ok(Answer::NotFound)
-            }
-        };
-        let opened = match answered {
-            // The archive is deleted when its last user drops it, so it is opened while `found` is alive.
-            Ok(Answer::File(found)) => tokio::fs::File::open(&found.path).await.map(|file| {
-                let body = if head { empty() } else { archive(file, found.size) };
-                (StatusCode::OK, "application/zip", found.size, body)
-            }),
-            Ok(Answer::Json(document)) => Ok(whole(
-                StatusCode::OK,
-                "application/json",
-                document.to_string().into_bytes(),
-                head,
-            )),
-            Ok(Answer::Bytes(media, bytes)) => Ok(whole(StatusCode::OK, media, bytes, head)),
-            Ok(Answer::NotFound) if allow => Ok(problem(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "only GET and HEAD are answered",
-                head,
-            )),
-            Ok(Answer::NotFound) => Ok(problem(StatusCode::NOT_FOUND, "there is no such package here", head)),
-            Err(why) => Err(why),
-        };
-        let (status, media, bytes, body) = opened.unwrap_or_else(|why| {
-            error = Some(why.to_string());
-            problem(StatusCode::INTERNAL_SERVER_ERROR, "the package cannot be read", head)
-        });
+    async fn respond(&self, peer: SocketAddr, request: Request<Incoming>) -> Response<Body> {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let reply = self.handler.answer(request).await;
+        let (bytes, status) = (reply.bytes, reply.status);
         (self.log)(&Access {
             peer,
-            method: request.method().to_string(),
-            path: path.to_owned(),
+            method: method.to_string(),
+            path,
             status: status.as_u16(),
             bytes,
-            error,
+            error: reply.error,
         });
+        let body = match method == Method::HEAD {
+            true => Reply::status(status).body,
+            false => reply.body,
+        };
         let mut response = Response::new(body);
         *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(media));
-        headers.insert(header::CONTENT_LENGTH, bytes.into());
-        if allow {
-            headers.insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));
+        if let Some(media) = reply.media {
+            headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(media));
         }
+        headers.insert(header::CONTENT_LENGTH, bytes.into());
+        headers.extend(reply.headers);
         response
     }
-}
-
-type Parts = (StatusCode, &'static str, u64, Body);
-
-fn empty() -> Body {
-    Full::new(Bytes::new()).map_err(|never| match never {}).boxed_unsync()
-}
-
-fn whole(status: StatusCode, media: &'static str, bytes: Vec<u8>, head: bool) -> Parts {
-    let length = bytes.len() as u64;
-    let body = match head {
-        true => empty(),
-        false => Full::new(Bytes::from(bytes))
-            .map_err(|never| match never {})
-            .boxed_unsync(),
-    };
-    (status, media, length, body)
-}
-
-fn problem(status: StatusCode, text: &str, head: bool) -> Parts {
-    let document = json!({"errors": [text]});
-    whole(status, "application/json", document.to_string().into_bytes(), head)
-}
-
-/// Returns a body with the content of a file, read as fast as the client takes it.
-fn archive(file: tokio::fs::File, size: u64) -> Body {
-    // Two chunks, so that the disk is read while the network sends, without more memory for each client.
-    let (sender, receiver) = mpsc::channel::<io::Result<Frame<Bytes>>>(2);
-    tokio::spawn(async move {
-        let mut file = file.take(size);
-        let (began, mut sent) = (Instant::now(), 0);
-        loop {
-            let mut chunk = vec![0; CHUNK];
-            let read = file.read(&mut chunk).await.map(|count| {
-                chunk.truncate(count);
-                Frame::data(Bytes::from(chunk))
-            });
-            let last = match &read {
-                Ok(frame) => frame.data_ref().is_none_or(Bytes::is_empty),
-                Err(_) => false,
-            };
-            let failed = read.is_err();
-            sent += read.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
-            // A client that stalls or is slow occupies a connection. Dropping the sender ends the body early, which closes the
-            // connection.
-            if last || sender.send_timeout(read, STALL).await.is_err() || failed {
-                return;
-            }
-            let time = began.elapsed();
-            if time > FIRST && sent / time.as_secs().max(1) < LOWEST_RATE {
-                return;
-            }
-        }
-    });
-    let parts = futures::stream::unfold(receiver, async |mut receiver| {
-        let part = receiver.recv().await?;
-        Some((part, receiver))
-    });
-    StreamBody::new(parts).boxed_unsync()
 }

@@ -38,12 +38,12 @@ struct Rule {
 
 const RULE: Rule = Rule {
     idle: Duration::from_secs(1),
-    age: super::connections::FIRST,
-    rate: super::connections::LOWEST_RATE,
+    age: crate::connections::FIRST,
+    rate: crate::connections::LOWEST_RATE,
 };
 
 #[derive(Debug)]
-pub(super) struct Guests {
+pub(crate) struct Guests {
     all: usize,
     of_one: usize,
     rule: Rule,
@@ -70,7 +70,7 @@ struct Guest {
 /// Number of bytes that a client has sent and received, with the time of the last transfer. Bytes in a buffer of this machine
 /// count as received while the buffer has room: a client that does not read fills it once, and is idle from then on.
 #[derive(Debug)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     since: Instant,
     moved: AtomicU64,
     /// Time of the last transfer, in milliseconds from `since`.
@@ -109,7 +109,7 @@ impl Activity {
 
 /// Slot of a connection, freed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(crate) struct Seat {
     guests: Arc<Guests>,
     number: u64,
     pub activity: Arc<Activity>,
@@ -250,7 +250,7 @@ fn network(address: IpAddr) -> IpAddr {
 }
 
 /// Stream that counts its bytes in an [`Activity`].
-pub(super) struct Counted<S> {
+pub(crate) struct Counted<S> {
     pub inner: S,
     pub activity: Arc<Activity>,
 }

@@ -1,0 +1,323 @@
+//! `state serve`: serves the states of the configured backend by the protocol of Terraform's backend `http`.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+
+use server::{
+    Credentials, Handler, HeaderMap, Incoming, Method, Reply, Request, Server, StatusCode, header, read_body,
+    server_config,
+};
+use stores::serve::{Answer, Request as Wanted, Served};
+use tokio::sync::oneshot;
+
+use crate::args::flags::{self, Flags, FromFlags};
+use crate::args::groups::VariableFlags;
+use crate::commands::Command;
+use crate::outcome::{Failure, Outcome};
+use crate::session::Session;
+use crate::{interrupt, process, state_session};
+
+const SUMMARY: &str = "Cannot serve states";
+
+/// Limit of a request's body in bytes. States of a million objects are smaller.
+const LARGEST: usize = 1 << 30;
+
+/// Name in the credentials that the server makes for itself.
+const NAME: &str = "monoform";
+
+pub const COMMAND: Command = Command {
+    path: "state serve",
+    about: "Serve the states to Terraform and OpenTofu",
+    positional: "",
+    details: "Serves the states of the configured backend over HTTP, as Terraform's backend \"http\" expects it, with locks: for programs \
+      that cannot use the backend themselves. A state is served in clear text, even if it is stored encrypted. Clients need a name and a \
+      password. Without -credentials the server makes a password for this run, and shows it. Other machines can be served only with \
+      -credentials and a certificate. Requests are logged at stderr. It ends when it is interrupted, and then releases the locks of its \
+      clients.",
+    declare: flags::declare::<Arguments>,
+    refused: &[],
+    run: |session, matches| run(session, &flags::read(matches)),
+};
+
+struct Arguments {
+    positional: Vec<String>,
+    listen: String,
+    credentials: Option<String>,
+    certificate: Option<String>,
+    key: Option<String>,
+}
+
+impl FromFlags for Arguments {
+    fn read(flags: &mut Flags<'_>) -> Arguments {
+        // The settings of a backend can depend on variables, whose values are in the session.
+        VariableFlags::read(flags);
+        Arguments {
+            positional: flags.positional(),
+            listen: flags.value_or(
+                "listen",
+                "ADDRESS:PORT",
+                "127.0.0.1:8444",
+                "Where to listen. The port 0 means any that is free; 0.0.0.0 and [::] mean all addresses of the machine.",
+            ),
+            credentials: flags.value(
+                "credentials",
+                "FILE",
+                "A file with the line NAME:PASSWORD, which clients must send.",
+            ),
+            certificate: flags.value(
+                "tls-cert",
+                "FILE",
+                "The certificate of the server, and those that lead to the authority (PEM).",
+            ),
+            key: flags.value("tls-key", "FILE", "The private key of the certificate (PEM)."),
+        }
+    }
+}
+
+fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+    if !arguments.positional.is_empty() {
+        return Err(Failure::usage(
+            "Too many command line arguments",
+            "The command has no arguments: it serves the backend of the configuration in the working directory.",
+        ));
+    }
+    let Ok(address) = arguments.listen.parse::<SocketAddr>() else {
+        return Err(Failure::flag(format!(
+            "invalid value \"{}\" for flag -listen: it must be an IP address and a port, like 127.0.0.1:8444 or [::]:8444",
+            arguments.listen
+        )));
+    };
+    let tls = match (&arguments.certificate, &arguments.key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => match server_config(Path::new(certificate), Path::new(key)) {
+            Ok(config) => Some(config),
+            Err(error) => return Err(Failure::new(SUMMARY, format!("That failed: {error}."))),
+        },
+        _ => return Err(Failure::flag("-tls-cert and -tls-key need each other")),
+    };
+    // A state has secrets, and whoever can write it decides what the next apply destroys.
+    if !address.ip().is_loopback() && (tls.is_none() || arguments.credentials.is_none()) {
+        return Err(Failure::new(
+            SUMMARY,
+            format!(
+                "Other machines can reach {address}, and states have secrets. Give the server a certificate with -tls-cert and \
+                 -tls-key, and a password with -credentials; or listen at 127.0.0.1 only."
+            ),
+        ));
+    }
+    let login = login(arguments.credentials.as_deref())?;
+    let location = state_session::location(session)?;
+    let runtime = session.runtime()?;
+    let listener = runtime.block_on(async {
+        let listener = server::listen(address)?;
+        let address = listener.local_addr()?;
+        Ok::<_, std::io::Error>((listener, address))
+    });
+    let (listener, address) = listener.map_err(|error| {
+        let reason = files::io_reason(&error);
+        Failure::new(SUMMARY, format!("The server cannot listen at {address}: {reason}."))
+    })?;
+    let (queue, jobs) = mpsc::channel();
+    let ui = session.ui.clone();
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let server = Server {
+        handler: Queue {
+            jobs: queue.clone(),
+            credentials: login.credentials,
+        },
+        tls,
+        log: Arc::new(move |access| ui.err(format!("{:.0} {access}\n", process::now()))),
+    };
+    let ty = location.backend.ty();
+    let url = format!("{scheme}://{address}/states/{}", location.workspace);
+    announce(session, &format!("backend \"{ty}\""), &url, login.shown.as_deref());
+    let mut served = Served::new(session.stores(), location.backend);
+    // The handlers are installed before the first request is answered, so that no interrupt is missed.
+    let serving = runtime.block_on(async {
+        let interrupted = interrupt::received();
+        tokio::spawn(async move {
+            server.run(listener, interrupted).await;
+            // Connections that did not end in time still have the queue.
+            let _ = queue.send(None);
+        })
+    });
+    // Backends are used on this thread only: they belong to the session.
+    while let Ok(Some(job)) = jobs.recv() {
+        // A client that is gone gets no answer, and its request is still carried out: it may have been sent to write a state.
+        let _ = job.reply.send(served.answer(&job.workspace, job.wanted));
+    }
+    drop(serving);
+    for warning in served.release() {
+        session.warn_now(warning);
+    }
+    Ok(Outcome::line("The server has ended."))
+}
+
+/// Credentials of clients, and their text if this run has made them.
+struct Login {
+    credentials: Credentials,
+    shown: Option<String>,
+}
+
+fn login(file: Option<&str>) -> Result<Login, Failure> {
+    let (text, shown) = match file {
+        Some(path) => match std::fs::read_to_string(path) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let reason = files::io_reason(&error);
+                return Err(Failure::new(
+                    SUMMARY,
+                    format!("The file {path} cannot be read: {reason}."),
+                ));
+            }
+        },
+        None => {
+            let password = uuid::Uuid::new_v4().simple().to_string();
+            (format!("{NAME}:{password}"), Some(password))
+        }
+    };
+    let text = text.trim_end_matches(['\r', '\n']);
+    match Credentials::parse(text) {
+        Some(credentials) => Ok(Login { credentials, shown }),
+        None => Err(Failure::new(
+            SUMMARY,
+            format!(
+                "The file {} must have one line: a name, a colon and a password.",
+                file.unwrap_or_default()
+            ),
+        )),
+    }
+}
+
+fn announce(session: &Session, backend: &str, url: &str, password: Option<&str>) {
+    let login = match password {
+        Some(password) => format!("  export TF_HTTP_USERNAME={NAME} TF_HTTP_PASSWORD={password}\n"),
+        None => "  export TF_HTTP_USERNAME=… TF_HTTP_PASSWORD=…\n".to_owned(),
+    };
+    session.ui.line(format!(
+        "Serving the states of the {backend}. The settings of a client, whose address ends with the workspace:\n\n  \
+         terraform {{\n    backend \"http\" {{\n      address        = \"{url}\"\n      lock_address   = \"{url}\"\n      \
+         unlock_address = \"{url}\"\n    }}\n  }}\n\n{login}"
+    ));
+    session.ui.flush();
+}
+
+/// Request for a state, on its way to the thread that has the backend.
+struct Job {
+    workspace: String,
+    wanted: Wanted,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// Sends the requests of clients to the thread that has the backend.
+struct Queue {
+    /// Jobs; `None` at the end.
+    jobs: mpsc::Sender<Option<Job>>,
+    credentials: Credentials,
+}
+
+impl Handler for Queue {
+    async fn answer(&self, request: Request<Incoming>) -> Reply {
+        let headers = request.headers();
+        // Pages in a browser on this machine can send requests here, and browsers name the page in this header.
+        if headers.contains_key(header::ORIGIN) {
+            return refusal(StatusCode::FORBIDDEN, "requests of web pages are not answered");
+        }
+        if !self.credentials.are_in(headers) {
+            let mut reply = refusal(StatusCode::UNAUTHORIZED, "the name or the password is wrong");
+            let scheme = header::HeaderValue::from_static("Basic realm=\"states\"");
+            reply.headers.insert(header::WWW_AUTHENTICATE, scheme);
+            return reply;
+        }
+        let Some(workspace) = request.uri().path().strip_prefix("/states/").map(ToOwned::to_owned) else {
+            return refusal(StatusCode::BAD_REQUEST, "paths are /states/WORKSPACE");
+        };
+        let wanted = match wanted(request).await {
+            Ok(wanted) => wanted,
+            Err(reply) => return reply,
+        };
+        let (sender, receiver) = oneshot::channel();
+        let job = Job {
+            workspace,
+            wanted,
+            reply: sender,
+        };
+        let answered = match self.jobs.send(Some(job)) {
+            Ok(()) => receiver.await.ok(),
+            Err(_) => None,
+        };
+        match answered {
+            Some(answer) => reply(answer),
+            None => refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"),
+        }
+    }
+}
+
+/// Reads a request: what a client wants of a state.
+async fn wanted(request: Request<Incoming>) -> Result<Wanted, Reply> {
+    let method = request.method().clone();
+    if method == Method::GET || method == Method::HEAD {
+        return Ok(Wanted::Read);
+    }
+    let lock = lock_id(request.uri().query());
+    let change: fn(Option<String>, Vec<u8>) -> Wanted = match method.as_str() {
+        // A client can be set to another method for its updates.
+        "POST" | "PUT" => |lock, text| Wanted::Write { lock, text },
+        "LOCK" => |_, record| Wanted::Lock(record),
+        "UNLOCK" => |_, record| Wanted::Unlock(record),
+        _ => {
+            let mut reply = refusal(StatusCode::METHOD_NOT_ALLOWED, "states are not deleted here");
+            let allowed = header::HeaderValue::from_static("GET, HEAD, LOCK, POST, PUT, UNLOCK");
+            reply.headers = HeaderMap::from_iter([(header::ALLOW, allowed)]);
+            return Err(reply);
+        }
+    };
+    Ok(change(lock, read_body(request, LARGEST).await?))
+}
+
+/// Returns the lock's ID in a query: `?ID=…`.
+fn lock_id(query: Option<&str>) -> Option<String> {
+    let id = query?.split('&').find_map(|part| part.strip_prefix("ID="))?;
+    (!id.is_empty()).then(|| id.to_owned())
+}
+
+fn reply(answer: Answer) -> Reply {
+    let json = "application/json";
+    match answer {
+        Answer::Done => Reply::status(StatusCode::OK),
+        Answer::State(text) => Reply::bytes(StatusCode::OK, json, text),
+        Answer::NoState => Reply::status(StatusCode::NO_CONTENT),
+        Answer::Locked(holder) => Reply::bytes(StatusCode::LOCKED, json, holder.to_json().into_bytes()),
+        Answer::Refused(why) => refusal(StatusCode::CONFLICT, &why),
+        Answer::Invalid(why) => refusal(StatusCode::BAD_REQUEST, &why),
+        Answer::Failed(why) => Reply {
+            // Details of the backend are for the operator of the server.
+            error: Some(why),
+            ..refusal(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the backend failed; the server's log has the reason",
+            )
+        },
+    }
+}
+
+fn refusal(status: StatusCode, why: &str) -> Reply {
+    Reply {
+        error: Some(why.to_owned()),
+        ..Reply::bytes(status, "text/plain; charset=utf-8", format!("{why}\n").into_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lock_id_is_in_the_query() {
+        assert_eq!(lock_id(Some("ID=1-2")).as_deref(), Some("1-2"));
+        assert_eq!(lock_id(Some("a=b&ID=1")).as_deref(), Some("1"));
+        assert_eq!(lock_id(Some("ID=")), None);
+        assert_eq!(lock_id(None), None);
+    }
+}
