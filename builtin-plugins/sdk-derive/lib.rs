@@ -101,10 +101,19 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     }
+    let mut ty = quote!(#sdk::model::object_type(::std::vec![#(#types),*]));
+    // Calls ask for the types of blocks that are null. A generic model has a type for each of its arguments, which a static cannot
+    // have.
+    if input.generics.params.is_empty() {
+        ty = quote! {
+            static TYPE: ::std::sync::OnceLock<#sdk::cty::Type> = ::std::sync::OnceLock::new();
+            TYPE.get_or_init(|| #ty).clone()
+        };
+    }
     Ok(quote! {
         impl #generics #sdk::model::Cty for #this #arguments #conditions {
             fn ty() -> #sdk::cty::Type {
-                #sdk::model::object_type(::std::vec![#(#types),*])
+                #ty
             }
             fn from_cty(value: &#sdk::cty::Value) -> ::std::result::Result<Self, #sdk::model::ModelError> {
                 Ok(Self { #(#read),* })

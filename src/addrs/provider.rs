@@ -161,7 +161,7 @@ impl fmt::Display for LocalProviderConfig {
 
 /// A provider configuration and the module that declares it. The address is shared: cloning copies a pointer, since every
 /// instance of a plan has one.
-#[derive(Clone, Debug, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsProviderConfig(Arc<ProviderConfigParts>);
 
 /// The parts of an [`AbsProviderConfig`].
@@ -186,12 +186,6 @@ impl Deref for AbsProviderConfig {
 
     fn deref(&self) -> &ProviderConfigParts {
         &self.0
-    }
-}
-
-impl PartialEq for AbsProviderConfig {
-    fn eq(&self, other: &AbsProviderConfig) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 }
 

@@ -508,8 +508,7 @@ impl<'s> Operation<'s> {
                 }
             }
             Err(panic) => {
-                let last = persister.end();
-                let mut problems = self.save(last.as_ref().unwrap_or(&plan.prior_state));
+                let mut problems = self.save(persister.end().as_ref().unwrap_or(&plan.prior_state));
                 // The journal stays, so that the next command reports the operations that were running.
                 problems.extend(self.states.unlock().err().unwrap_or_default());
                 self.session.show_now(&problems, &SourceMap::default());

@@ -360,6 +360,12 @@ mod tests {
                 prop_assert!(pace.limit() >= before.min(before / 2).max(1));
             }
         }
+    }
+
+    proptest! {
+        // There are 176 services, and each case is a simulation of 600 steps: the usual 256 cases were half of the time of
+        // this crate's tests.
+        #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
         fn a_service_with_any_capacity_is_used_and_not_overrun_for_long(capacity in 2_usize..90, refuses in any::<bool>()) {

@@ -82,7 +82,8 @@ impl Applier<'_> {
             .filter(|(_, trigger)| taints(trigger))
             .count();
         for (invocation, trigger) in self.triggered.for_object(s.address, events) {
-            let Err(failed) = self.invoke_evaluated(s, instance, invocation, trigger, caller).await else {
+            let invoked = Box::pin(self.invoke_evaluated(s, instance, invocation, trigger, caller)).await;
+            let Err(failed) = invoked else {
                 if taints(trigger) {
                     left -= 1;
                     if left == 0 {
@@ -181,7 +182,7 @@ impl Applier<'_> {
     /// plan. In destroy mode, a failure does not stop the destruction.
     pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
         for (invocation, trigger) in self.triggered.for_object(s.address, |e| e == event) {
-            let Err(failed) = self.invoke_planned(invocation).await else {
+            let Err(failed) = Box::pin(self.invoke_planned(invocation)).await else {
                 continue;
             };
             let problems = failed.unreported();
@@ -197,7 +198,7 @@ impl Applier<'_> {
     }
 
     pub(super) async fn invoke_requested(&self, invocation: &ActionInvocation) -> Result<(), Reported> {
-        let result = self.invoke_planned(invocation).await;
+        let result = Box::pin(self.invoke_planned(invocation)).await;
         result.map_err(|failed| self.context.fail(failed.unreported()))
     }
 

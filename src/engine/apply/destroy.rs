@@ -87,7 +87,7 @@ impl Applier<'_> {
         let null = Value::null(s.schema.implied_type());
         let (private, planned_identity) = if deposed.is_some() {
             // The plan has no private data for this object, or data from before the replacement.
-            self.plan_destruction(s, stored).await?
+            Box::pin(self.plan_destruction(s, stored)).await?
         } else if s.change.action == Action::Delete {
             (s.change.private.clone(), s.change.planned_identity().cloned())
         } else {

@@ -123,7 +123,7 @@ impl Applier<'_> {
         // none.
         if !s.change.config_known || s.change.action.is_replace() {
             let ignore = &instance.block.lifecycle.ignore_changes;
-            let again = self.plan_again(s, &values, ignore).await?;
+            let again = Box::pin(self.plan_again(s, &values, ignore)).await?;
             (values.planned, values.private, values.identity) = (again.planned, again.private, again.identity);
         }
         Ok(values)

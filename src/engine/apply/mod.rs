@@ -512,6 +512,7 @@ impl Applier<'_> {
         self.results.sink.settled().await;
     }
 
+    /// Carries out an operation. Rare steps are boxed: each of hundreds of operations has room for its largest other step.
     async fn carry_out(
         &self,
         operation: Operation,
@@ -534,11 +535,9 @@ impl Applier<'_> {
         // A destruction evaluates no other block: its provisioners may refer to `self` and to keys only.
         if matches!(operation, Operation::Change(_)) {
             self.report_import(change);
-            self.openings
-                .open_ephemerals(&Block::Resource(change.address.config()))
-                .await?;
-            self.dependency_evaluation
-                .evaluate(self.context.evaluator, &Block::Resource(change.address.config()))?;
+            let block = Block::Resource(change.address.config());
+            self.openings.open_ephemerals(&block).await?;
+            self.dependency_evaluation.evaluate(self.context.evaluator, &block)?;
         }
         let resource = &change.address.resource.resource;
         let schemas = self.context.providers.schemas();
@@ -561,7 +560,7 @@ impl Applier<'_> {
         // A replacement has two operations with the same change: the operation determines which part this is.
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
-            (_, Action::Read) => self.read(&subject).await,
+            (_, Action::Read) => Box::pin(self.read(&subject)).await,
             _ => self.change(index, &subject).await,
         }
     }

@@ -35,7 +35,7 @@ impl<K: Clone + Eq + Hash> OpenOnce<K> {
             let mut opened = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             opened.entry(key.clone()).or_default().clone()
         };
-        *cell.get_or_init(open).await
+        *cell.get_or_init(|| Box::pin(open())).await
     }
 }
 
@@ -77,6 +77,10 @@ impl<'a> Openings<'a> {
         if self.ephemerals.is_empty() {
             return Ok(());
         }
+        Box::pin(self.open_ephemerals_before(block)).await
+    }
+
+    async fn open_ephemerals_before(&self, block: &Block) -> Result<(), Reported> {
         for resource in &*self.ephemerals_before(block) {
             // The list is in dependency order: ephemeral resources that the provider of this one uses come before it.
             let open = || async {

@@ -99,7 +99,7 @@ impl Applier<'_> {
             // The intent is durable before the provisioner starts: if a crash interrupts it, a part of it may
             // have run.
             self.begin(&intent).await?;
-            let result = self.provision_one(provisioner, prepared, s).await;
+            let result = Box::pin(self.provision_one(provisioner, prepared, s)).await;
             self.results.sink.end(&intent);
             let (address, ty) = (s.address.clone(), provisioner.ty.clone());
             match result {

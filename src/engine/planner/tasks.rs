@@ -163,10 +163,14 @@ impl Planner<'_> {
             (Task::Desired(address, repetition), ResourceMode::Managed) => {
                 self.managed(planning, &address, repetition).await
             }
-            (Task::Desired(address, repetition), ResourceMode::Data) => self.data(planning, &address, repetition).await,
+            (Task::Desired(address, repetition), ResourceMode::Data) => {
+                Box::pin(self.data(planning, &address, repetition)).await
+            }
             // Ephemeral resources are visited by `ephemeral`.
             (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
-            (Task::Desired(address, repetition), ResourceMode::List) => self.list(planning, &address, repetition).await,
+            (Task::Desired(address, repetition), ResourceMode::List) => {
+                Box::pin(self.list(planning, &address, repetition)).await
+            }
             (Task::Orphan(address, reason), ResourceMode::Managed) => self.delete(planning, &address, reason).await,
             (Task::Orphan(address, _), _) => {
                 // A destroy plan drops the data source at the end, as destroyed objects may depend on it.
@@ -175,7 +179,7 @@ impl Planner<'_> {
                 }
                 Ok(())
             }
-            (Task::Deposed(address, key), _) => self.delete_deposed(planning, &address, key).await,
+            (Task::Deposed(address, key), _) => Box::pin(self.delete_deposed(planning, &address, key)).await,
         }
     }
 

@@ -56,7 +56,7 @@ fn write_to(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mut Vec<u
     indent(&scratch, 1, out);
 
     out.extend_from_slice(b",\n  \"resources\": ");
-    write_resources(state, &mut scratch, out, written)?;
+    write_resources(state, out, written)?;
 
     out.extend_from_slice(b",\n  \"check_results\": ");
     scratch.clear();
@@ -103,12 +103,8 @@ fn write_output(name: &str, output: &OutputValue, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-fn write_resources(
-    state: &State,
-    scratch: &mut Vec<u8>,
-    out: &mut Vec<u8>,
-    written: &mut dyn FnMut(&mut Vec<u8>),
-) -> Result<(), StateError> {
+fn write_resources(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mut Vec<u8>)) -> Result<(), StateError> {
+    let mut scratch = Vec::new();
     // The file is sorted by text, so that `m[10]` comes before `m[2]`, but the map in memory is sorted by
     // value.
     let mut resources: Vec<(String, &AbsResource, &ResourceState)> = state
@@ -165,8 +161,8 @@ fn write_resources(
                     deposed,
                     provider: provider.as_ref(),
                 };
-                write_object(address, &place, object, scratch)?;
-                indent(scratch, 4, out);
+                write_object(address, &place, object, &mut scratch)?;
+                indent(&scratch, 4, out);
                 written(out);
             }
         }
