@@ -8,7 +8,7 @@ use crate::session::{Connection, problem};
 use crate::settings::Settings;
 
 /// Statements that lead from each version of the tables to the next one.
-const MIGRATIONS: &[&str] = &[include_str!("tables_1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("tables_1.sql"), include_str!("tables_2.sql")];
 
 /// Advisory lock of programs that migrate the tables of a database. Locks with one number are those of the other layout, and negative
 /// numbers are those of no state there; this one is none of its creation locks, which have 32 bits.
