@@ -122,7 +122,8 @@ fn dependencies_in_a_module_instance_are_on_that_instance_unless_they_lead_throu
     assert_eq!(
         texts(&case.claims()),
         [
-            "module.m[\"x\"].fake_thing.a module.m[\"x\"].fake_thing.b",
+            // The target needs the whole resource.
+            "module.m[\"x\"].fake_thing.a module.m[\"x\"].fake_thing.b module.m[\"y\"].fake_thing.a",
             "",
             "module.m[\"x\"]: module.m.fake_thing.a"
         ]
