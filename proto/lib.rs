@@ -94,8 +94,27 @@ pub const STATE_INQUIRIES: &str = "monoform-state-inquiries";
 /// - `{"history": {"address": {"module", "mode", "type", "name", "instance_key"}}}`: the runs that have written the state, or an
 ///   object of it, the newest first, as a JSON array. Without an address all runs; without a key all instances.
 /// - `{"state_at": {"run": N}}`: the document of the state as it was after a run.
+/// - `{"unfinished": {}}`: a JSON array of operations of earlier runs that have begun and have no result, the oldest first, each with
+///   its number `operation`, the operation of its run (`run`), `who`, `started_at`, and the `intent` that was recorded.
 /// - `{"query": {"sql": "SELECT …"}}`: `{"columns": […], "rows": [[…]]}`, from a read-only transaction.
 pub const STATE_INQUIRY: &str = "monoform-state-inquiry-bin";
+
+/// Metadata of a request WriteStateBytes, beside the protocol: its bytes are not a state, but a request about single objects, as JSON.
+/// The value is always `1`. Sent only to stores that announced [`STATE_INQUIRIES`].
+///
+/// - `{"record": [RECORD, …]}`: what a run does, in order, carried out in one transaction. A record is one of
+///   `{"begin": {"intent": {"address", "deposed", "action", "by", "planned", "since"}, "object": OBJECT}}` (an operation is about to
+///   begin), `{"outcome": {"address", "object": OBJECT, "answers", "document": STATE}}` (all objects of an instance, as a state with
+///   nothing else; `answers` is `current` or the key of a deposed object if the operation on it has ended) and
+///   `{"end": {"address", "deposed", "provision"}}` (an operation has ended and changed nothing). OBJECT has the parts of an address
+///   as the document of a state has them: `module`, `mode`, `type`, `name`, `instance_key`.
+/// - `{"claim": {"lock": ID, "objects": [OBJECT, …], "outputs": [NAME, …], "within": [RESOURCE, …], "shared": [RESOURCE, …]}}`: the
+///   lock that the next LockState with this ID requests is not on the whole state, but on objects and outputs that a run changes, on the
+///   resources within which it changes something, and on those that it depends on. RESOURCE is `{"instance", "module", "mode", "type",
+///   "name"}`: a resource by the path of its module, in all instances of it that are inside of a module instance. A request that waits
+///   is withdrawn by UnlockState.
+/// - `{"forget": {"operations": [N, …]}}`: the user knows of these operations without a result.
+pub const STATE_REQUEST: &str = "monoform-state-request";
 
 /// `@module` of a log line that plugins of this project write at every log level: a server has not answered for a while. The
 /// message is the server's host, which the command shows to its user.

@@ -30,6 +30,17 @@ impl Deref for Connection {
 }
 
 impl Connection {
+    /// Returns when the connection is known to be closed. The server has ended it.
+    pub async fn closed(&self) {
+        for _ in 0..100 {
+            if self.client.is_closed() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        self.task.abort();
+    }
+
     /// Awaits the result of statements on this connection. If the server is silent for too long, the connection is aborted: its
     /// locks are not reliable any more, and the next statement connects again.
     pub async fn answer<T>(&self, settings: &Settings, summary: &str, work: impl Future<Output = T>) -> Result<T> {

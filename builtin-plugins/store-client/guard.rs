@@ -112,6 +112,14 @@ pub trait LockedStore: Send + Sync + 'static {
         ))
     }
 
+    /// Carries out a request about single objects of a workspace's state.
+    async fn request(&self, _workspace: &str, _request: &str) -> Result<()> {
+        Err(problem(
+            "No objects in this store",
+            "This store keeps states as a whole.",
+        ))
+    }
+
     /// Returns the holder of a workspace's lock; `own` is the ID of the lock that this program took.
     async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
         lock::holder(&self.lock_records(workspace)?, WRITE, own).await
@@ -371,6 +379,11 @@ impl<S: LockedStore> StateClient for Guarded<S> {
 
     async fn inquire(&self, workspace: &str, question: &str) -> Result<Vec<u8>> {
         self.store.inquire(workspace, question).await
+    }
+
+    async fn request(&self, workspace: &str, request: &str) -> Result<()> {
+        // The store checks the lock itself, in the transaction of the request.
+        self.store.request(workspace, request).await
     }
 
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {

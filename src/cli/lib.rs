@@ -13,6 +13,7 @@
 mod args;
 mod browser;
 mod carried_modules;
+mod claimed;
 mod commands;
 mod credentials;
 mod downloads;
@@ -34,6 +35,7 @@ mod plugin_source;
 mod process;
 mod remote_run;
 mod remote_states;
+mod reporting;
 mod session;
 mod state_addresses;
 mod state_session;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use addrs::Program;
 use cty::Value;
 use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
@@ -26,22 +25,21 @@ use stores::session::{Opening, StateSession};
 use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
-use views::live::{Live, Work};
-use views::plan::Form;
+use views::live::Work;
 use views::progress::Progress;
-use views::reporter::{Done, OperationView, Reporter};
-use views::status::StatusLines;
-use views::ui::Ui;
+use views::reporter::{Done, Reporter};
 use views::verb::Verb;
 
 use crate::VERSION;
 use crate::args::operation::OperationArguments;
+use crate::claimed::{Claimed, PartLocks, Subject, check_saved, locking};
 use crate::interrupt::{self, LastResort};
 use crate::lanes;
 use crate::last_reads::LastReadsFile;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
+use crate::reporting;
 use crate::session::Session;
 use crate::state_session::{opening_of_operation, warn_of_state_flag};
 use crate::validation::beyond_loading;
@@ -64,6 +62,7 @@ pub struct Operation<'s> {
     pub workspace: String,
     /// Name of the operation in the lock record.
     operation: &'static str,
+    parts: PartLocks,
     plugins: Plugins,
     parallelism: usize,
     /// Limits of the operations on the objects of single providers.
@@ -149,7 +148,7 @@ impl<'s> Operation<'s> {
             journal::begin_import(self.states.store(), self.operation, address, provider.to_string())
         });
         self.session.show_now(&self.take_warnings(), &self.project.sources);
-        let reporter = self.showing(Progress::of_import, Work::named("Importing"));
+        let reporter = reporting::showing(self.session, Progress::of_import, Work::named("Importing"));
         (self.plan_with(options, &reporter), journal)
     }
 
@@ -192,16 +191,12 @@ impl<'s> Operation<'s> {
                 last_resort.clone(),
             );
         }
+        let (lock, part_lock) = locking(&location.backend, verb, arguments.lock.timeout);
         let states = StateSession::open(
             session.stores(),
             &Opening {
                 cancelled: &|| stop.is_requested(),
-                ..opening_of_operation(
-                    &location,
-                    &arguments.files,
-                    verb.lock_operation(),
-                    arguments.lock.timeout,
-                )
+                ..opening_of_operation(&location, &arguments.files, verb.lock_operation(), lock)
             },
         )?;
         let mut state = states.state.clone().unwrap_or_default();
@@ -214,7 +209,8 @@ impl<'s> Operation<'s> {
                 ..Variables::default()
             },
             None => {
-                let (variables, warnings) = values(session, &mut project, verb, arguments.input)?;
+                let (variables, warnings) =
+                    workdir::variables_of_operation(session, &mut project, verb, arguments.input)?;
                 before.extend(warnings);
                 variables
             }
@@ -242,6 +238,7 @@ impl<'s> Operation<'s> {
             backend: location.backend,
             workspace: location.workspace,
             operation: verb.lock_operation(),
+            parts: PartLocks::new(part_lock),
             plugins,
             parallelism: arguments.parallelism.number,
             lanes,
@@ -287,21 +284,12 @@ impl<'s> Operation<'s> {
             }),
         };
         let operation = Operation::at_location(session, arguments, project, Verb::Apply, Some(variables), location)?;
-        let previous = &saved.plan.previous_state;
-        // The lineage is compared first: a plan of another state must not be reported as stale.
-        if previous.lineage != operation.state.lineage && !previous.lineage.is_empty() {
-            return Err(Failure::new(
-                "Saved plan does not match the given state",
-                "The state has another lineage than the state that the plan was made from: it belongs to another \
-                 configuration, or was replaced since then. Make a new plan.",
-            ));
-        }
-        if previous.serial != operation.state.serial || previous.lineage != operation.state.lineage {
-            return Err(Failure::new(
-                "Saved plan is stale",
-                "The state has been changed since the plan was made, by another apply or by hand. Make a new plan.",
-            ));
-        }
+        // Without locks on parts, a change of any object makes the plan stale.
+        check_saved(
+            &saved.plan.previous_state,
+            &operation.state,
+            operation.parts.timeout.is_some(),
+        )?;
         Ok((operation, saved))
     }
 
@@ -357,40 +345,7 @@ impl<'s> Operation<'s> {
             expected: Some(instances).filter(|n| *n > 0 && !limited && options.query.is_none()),
             ..Work::named(title)
         };
-        self.plan_with(options, &self.reporter(work))
-    }
-
-    /// Returns the view that the command line selects: text or JSON.
-    fn reporter(&self, work: Work) -> Reporter {
-        match &self.session.stream {
-            Some(stream) => Reporter::new(vec![stream.clone() as Arc<dyn OperationView>]),
-            None => self.showing(Progress::new, work),
-        }
-    }
-
-    /// Returns the views for text: lines and, on a terminal, the live area.
-    fn showing(&self, progress: impl Fn(Arc<Ui>) -> Progress, work: Work) -> Reporter {
-        let ui = &self.session.ui;
-        let invocation = &self.session.invocation;
-        let lines = progress(ui.clone())
-            .concise(invocation.concise)
-            .without_reading(invocation.shown.form == Form::Summary);
-        let mut views: Vec<Arc<dyn OperationView>> = vec![Arc::new(lines)];
-        // If it is called as terraform, the program writes what Terraform writes.
-        if !invocation.concise && ui.program == Program::MONOFORM && !self.session.env.progress_off() {
-            let sections = self.session.env.log_sections();
-            // A summary has no lines that a CI log could fold.
-            let sections = sections.filter(|_| !ui.is_terminal() && invocation.shown.form == Form::Whole);
-            // First in the list, so that a section begins before the lines in it.
-            views.insert(0, Arc::new(StatusLines::new(ui.clone(), work, sections)));
-        }
-        if let Some(stream) = &self.session.beside {
-            views.push(stream.clone());
-        }
-        if let Some(live) = Live::start(ui, work) {
-            views.push(live);
-        }
-        Reporter::new(views)
+        self.plan_with(options, &reporting::reporter(self.session, work))
     }
 
     /// Adds warnings that are shown with those of the operation, after the plan.
@@ -435,15 +390,57 @@ impl<'s> Operation<'s> {
         result
     }
 
-    /// Applies a plan, reports progress, and saves the results: in intervals, and at the end.
+    /// Locks the parts of the state that a plan is about: see [`PartLocks::claim`].
+    pub fn claim(&mut self, plan: &Plan) -> Result<bool, Diagnostics> {
+        let schemas = self.schemas()?;
+        let stop = &self.stop;
+        let subject = Subject {
+            session: self.session,
+            states: &self.states,
+            config: &self.project.config,
+            schemas: &schemas,
+            cancelled: &|| stop.is_requested(),
+        };
+        self.parts.claim(&subject, &mut self.state, plan)
+    }
+
+    fn location(&self) -> StateLocation {
+        StateLocation {
+            backend: self.backend.clone(),
+            workspace: self.workspace.clone(),
+        }
+    }
+
+    /// Returns the error for a plan that does not hold: see [`PartLocks::stale`].
+    pub fn stale(&self, summary: &str) -> Diagnostic {
+        self.parts.stale(summary, &self.location())
+    }
+
+    /// Returns the warning for a plan that is made again: see [`PartLocks::planned_again`].
+    pub fn planned_again(&self) -> Diagnostic {
+        self.parts.planned_again(&self.location())
+    }
+
+    /// Applies a plan that was [claimed](Operation::claim), reports progress, and saves the results: in intervals, and at the end.
     pub fn apply(&self, plan: &Plan) -> Applied {
-        let reporter = self.reporter(Work {
-            counted: true,
-            ..Work::named(match plan.mode {
-                Mode::Destroy => "Destroying",
-                _ => "Applying",
-            })
-        });
+        match &self.parts.claimed {
+            Some(claimed) => self.carry_out(&claimed.plan, &claimed.state, Some(claimed)),
+            None => self.carry_out(plan, &self.state, None),
+        }
+    }
+
+    /// Applies a plan to a state that is locked, or to the parts of it that are claimed.
+    fn carry_out(&self, plan: &Plan, state: &State, claimed: Option<&Claimed>) -> Applied {
+        let reporter = reporting::reporter(
+            self.session,
+            Work {
+                counted: true,
+                ..Work::named(match plan.mode {
+                    Mode::Destroy => "Destroying",
+                    _ => "Applying",
+                })
+            },
+        );
         let environment = workdir::environment(self.session, &self.workspace);
         let (interval, warnings) = match &self.backend {
             StateBackend::Local(_) => self.session.env.persist_interval(),
@@ -452,7 +449,7 @@ impl<'s> Operation<'s> {
         let mut problems = warnings.map(Diagnostics::from).unwrap_or_default();
         let last_reads = LastReadsFile::open(self.session.env.data_dir(), &self.state.lineage, false);
         // The journal is opened first: there must be a record of each object that is created.
-        let (journal, warnings) = journal::begin(&self.state, plan, self.states.store(), self.operation);
+        let (journal, warnings) = journal::begin(state, plan, self.states.store(), self.operation);
         problems.extend(warnings);
         let store = self.states.store().clone();
         let persister = match Persister::start(plan.prior_state.clone(), store, journal, interval) {
@@ -463,7 +460,7 @@ impl<'s> Operation<'s> {
                     format!("The thread for saving results cannot be started: {e}. Nothing was changed."),
                 ));
                 return Applied {
-                    state: self.state.clone(),
+                    state: state.clone(),
                     done: Done::default(),
                     completion: Completion::default(),
                     problems,
@@ -474,7 +471,7 @@ impl<'s> Operation<'s> {
         self.last_resort.follow(Some(results.clone()));
         let work = || {
             self.runtime.block_on(async {
-                let inputs = self.inputs(&reporter, &self.state, &environment);
+                let inputs = self.inputs(&reporter, state, &environment);
                 tokio::select! {
                     result = engine::apply::apply(inputs, plan, &results) => result,
                     never = reporter.tick() => match never {},
@@ -486,7 +483,10 @@ impl<'s> Operation<'s> {
         reporter.end();
         self.last_resort.follow(None);
         match result {
-            Ok(result) => {
+            Ok(mut result) => {
+                if let Some(claimed) = claimed {
+                    claimed.keep_unclaimed_outputs(&mut result.state);
+                }
                 persister.discard();
                 problems.extend(self.take_warnings());
                 problems.extend(result.diagnostics);
@@ -590,20 +590,4 @@ impl<'s> Operation<'s> {
             lanes: self.lanes.as_ref(),
         }
     }
-}
-
-/// Returns the values of the root variables for an operation, with warnings about them.
-fn values(
-    session: &Session,
-    project: &mut Project,
-    verb: Verb,
-    input: bool,
-) -> Result<(Variables, Diagnostics), Failure> {
-    let stored = match verb {
-        // An import runs here even if the workspace's operations run on the server, which has the variables then.
-        Verb::Import => hosted::variables::stored(&session.hosted(), &project.config)?,
-        _ => BTreeMap::new(),
-    };
-    let result = workdir::variables(session, project, &stored, input && session.stream.is_none());
-    result.within(&project.sources)
 }

@@ -12,9 +12,10 @@ use lang::scope::FunctionSettings;
 use stores::planfile::{self, SavedPlan};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use views::prompt::{Answer, Echo};
+use views::verb::Verb;
 
 use crate::core_version;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Within as _};
 use crate::process;
 use crate::session::{Session, Surroundings};
 use crate::{carried_modules, loading};
@@ -314,4 +315,20 @@ pub fn environment(surroundings: &Surroundings, workspace: &str) -> EvaluationEn
 pub fn now() -> String {
     let now = process::now();
     now.round(jiff::Unit::Second).unwrap_or(now).to_string()
+}
+
+/// Returns the values of the root variables for an operation, with warnings about them.
+pub fn variables_of_operation(
+    session: &Session,
+    project: &mut Project,
+    verb: Verb,
+    input: bool,
+) -> Result<(Variables, Diagnostics), Failure> {
+    let stored = match verb {
+        // An import runs here even if the workspace's operations run on the server, which has the variables then.
+        Verb::Import => hosted::variables::stored(&session.hosted(), &project.config)?,
+        _ => BTreeMap::new(),
+    };
+    let result = variables(session, project, &stored, input && session.stream.is_none());
+    result.within(&project.sources)
 }

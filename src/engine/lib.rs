@@ -17,6 +17,7 @@ pub mod assertions;
 mod block_visits;
 mod blocks;
 pub mod change_kind;
+pub mod claims;
 mod connection;
 pub mod console;
 mod context;

@@ -183,6 +183,50 @@ impl GrpcStateStore {
     fn fault<T>(&self, method: &str, what: &str) -> Result<T, Diagnostics> {
         Err(self.connection.fault(method, what).into())
     }
+
+    /// Sends a state, or a request in its place.
+    async fn write_bytes(&self, workspace: &str, state: &[u8], is_request: bool) -> Result<(), Diagnostics> {
+        let total = length(state.len());
+        let meta = pb::RequestChunkMeta {
+            type_name: self.name.clone(),
+            state_id: workspace.to_owned(),
+        };
+        let mut start = 0;
+        let mut pieces: Vec<pb::write_state_bytes::RequestChunk> = state
+            .chunks(self.piece.load(Ordering::Relaxed).max(1))
+            .map(|bytes| {
+                // A range includes its last byte.
+                let end = start + bytes.len() - 1;
+                let range = pb::StateRange {
+                    start: length(start),
+                    end: length(end),
+                };
+                start = end + 1;
+                pb::write_state_bytes::RequestChunk {
+                    meta: None,
+                    bytes: bytes.to_vec(),
+                    total_length: total,
+                    range: Some(range),
+                }
+            })
+            .collect();
+        if pieces.is_empty() {
+            // Even an empty state needs a message, which carries the metadata below.
+            pieces.push(pb::write_state_bytes::RequestChunk::default());
+        }
+        if let Some(first) = pieces.first_mut() {
+            first.meta = Some(meta);
+        }
+        let mut request = Request::new(futures::stream::iter(pieces));
+        if is_request {
+            let version = MetadataValue::from_static("1");
+            request.metadata_mut().insert(proto::STATE_REQUEST, version);
+        }
+        match self.client.clone().write_state_bytes(request).await {
+            Ok(response) => errors(response.into_inner().diagnostics),
+            Err(status) => self.failure("WriteStateBytes", status).await,
+        }
+    }
 }
 
 /// Fails with the errors of an answer. Warnings go to the log: the callers return none.
@@ -322,47 +366,12 @@ impl StateStore for GrpcStateStore {
         self.read_bytes(self.read_request(workspace)).await
     }
 
+    async fn request(&self, workspace: &str, request: &str) -> Result<(), Diagnostics> {
+        self.write_bytes(workspace, request.as_bytes(), true).await
+    }
+
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<(), Diagnostics> {
-        let total = length(state.len());
-        let meta = pb::RequestChunkMeta {
-            type_name: self.name.clone(),
-            state_id: workspace.to_owned(),
-        };
-        let mut start = 0;
-        let mut pieces: Vec<pb::write_state_bytes::RequestChunk> = state
-            .chunks(self.piece.load(Ordering::Relaxed).max(1))
-            .map(|bytes| {
-                // A range includes its last byte.
-                let end = start + bytes.len() - 1;
-                let range = pb::StateRange {
-                    start: length(start),
-                    end: length(end),
-                };
-                start = end + 1;
-                pb::write_state_bytes::RequestChunk {
-                    meta: None,
-                    bytes: bytes.to_vec(),
-                    total_length: total,
-                    range: Some(range),
-                }
-            })
-            .collect();
-        if pieces.is_empty() {
-            // Even an empty state needs a message, which carries the metadata below.
-            pieces.push(pb::write_state_bytes::RequestChunk::default());
-        }
-        if let Some(first) = pieces.first_mut() {
-            first.meta = Some(meta);
-        }
-        match self
-            .client
-            .clone()
-            .write_state_bytes(futures::stream::iter(pieces))
-            .await
-        {
-            Ok(response) => errors(response.into_inner().diagnostics),
-            Err(status) => self.failure("WriteStateBytes", status).await,
-        }
+        self.write_bytes(workspace, &state, false).await
     }
 
     async fn delete(&self, workspace: &str) -> Result<(), Diagnostics> {

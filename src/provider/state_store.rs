@@ -72,6 +72,9 @@ pub trait StateStore: Send + Sync {
     /// of an earlier state.
     async fn inquire(&self, workspace: &str, question: &str) -> Result<Vec<u8>, Diagnostics>;
 
+    /// Sends a store that keeps objects a request about single objects, in JSON: `proto::STATE_REQUEST` lists them.
+    async fn request(&self, workspace: &str, request: &str) -> Result<(), Diagnostics>;
+
     async fn workspaces(&self) -> Result<Vec<String>, Diagnostics>;
 
     /// Returns the state of a workspace; empty if there is none.

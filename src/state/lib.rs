@@ -15,6 +15,7 @@
 pub mod attributes;
 mod beside;
 mod cipher;
+pub mod claims;
 pub mod codec;
 pub mod document;
 pub mod error;
@@ -33,6 +34,7 @@ pub mod upgrade;
 mod v4;
 
 pub use attributes::{Attributes, RawJson};
+pub use claims::{Claims, ScopedResource};
 pub use codec::{Cipher, CipherError, Codec};
 pub use error::{ContentError, FormatError, StateError};
 pub use held::{LockHeld, StoreLocked};

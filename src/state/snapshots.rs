@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::journal::{JournalReport, Writer};
-use crate::{LockInfo, Recovery, State, StateError};
+use crate::{Claims, LockInfo, Recovery, State, StateError};
 
 /// Result of writing a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,25 @@ pub trait SnapshotStore: Send {
     /// # Errors
     /// The lock could not be acquired.
     fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError>;
+
+    /// Returns true if parts of the state can be locked.
+    fn keeps_objects(&self) -> bool {
+        false
+    }
+
+    /// Locks parts of the state, as [`SnapshotStore::lock`] locks all of it.
+    ///
+    /// # Errors
+    /// The lock could not be acquired, or, where the store locks states as a whole, that lock.
+    fn lock_objects(
+        &mut self,
+        _claims: &Claims,
+        info: &LockInfo,
+        timeout: Duration,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), StateError> {
+        self.lock(info, timeout, cancelled)
+    }
 
     /// Releases the lock, if it is held.
     ///

@@ -119,6 +119,14 @@ impl ResultSink for Results {
 /// The intent cannot be recorded.
 pub async fn begin(journal: &Writer, intent: &Intent) -> Result<(), Diagnostic> {
     journal.begin(intent).await.map_err(|why| {
+        if journal.path().is_none() {
+            let detail = format!(
+                "The store of the state cannot record that an operation on {} begins: {why} Without that record a killed run would lose \
+                 its result, so the operation was not begun.",
+                intent.address
+            );
+            return Diagnostic::error("Cannot record the operation", detail);
+        }
         Diagnostic::error(
             "Cannot write the journal",
             format!(
@@ -172,6 +180,8 @@ impl Persister {
         let work = move || {
             // Read once: the path of the state does not change during an apply.
             let stream = lock(&store).is_stream();
+            // A store that takes the records has all results already.
+            let in_store = watched.as_ref().is_some_and(|journal| journal.path().is_none());
             let write = |state: &State, included: u64| {
                 let mut store = lock(&store);
                 match store.write(state, core_version()) {
@@ -195,7 +205,7 @@ impl Persister {
                 Schedule::new(interval),
                 // A pipe or a device gets only the snapshots that are asked for, since it cannot replace an earlier
                 // one.
-                !stream,
+                !(stream || in_store),
                 grown,
                 write,
             )

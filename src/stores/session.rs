@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use addrs::program::core_version;
 use state::pending::stamped_backup;
 use state::store::{LocalStore, write_copy};
-use state::{Codec, LockInfo, SharedStore, SnapshotStore, State};
+use state::{Claims, Codec, LockInfo, SharedStore, SnapshotStore, State};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::backend::{Snapshots, Source};
@@ -287,6 +287,31 @@ impl<'s> StateSession<'s> {
                 }
             ),
         )
+    }
+
+    /// Locks the parts of the state that a run changes, and those that it depends on. Then reads the state again, and reports
+    /// operations of earlier runs on these parts that have no result. Returns the state.
+    ///
+    /// # Errors
+    /// The lock is held by another run, or the state cannot be read.
+    pub fn lock_objects(
+        &self,
+        claims: &Claims,
+        timeout: Duration,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<State>, Diagnostics> {
+        let info = LockInfo::new(&self.operation, core_version());
+        self.context.console.flush();
+        let waiting = while_locking(&self.context, cancelled);
+        let mut store = self.lock_store();
+        store
+            .lock_objects(claims, &info, timeout, &waiting)
+            .map_err(|e| problem(&e))?;
+        let state = store.read().map_err(|e| problem(&e))?;
+        journal::report(&self.context, &mut *store, state.as_ref())?;
+        // Those that were reported before the lock was held, too.
+        store.forget_journal().map_err(|e| problem(&e))?;
+        Ok(state)
     }
 
     /// Releases the lock.

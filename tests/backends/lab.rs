@@ -84,6 +84,11 @@ impl Lab {
         workspace
     }
 
+    /// Returns true if the store keeps each object of a state apart.
+    pub fn keeps_objects(&self) -> bool {
+        self.settings.contains("layout = \"objects\"")
+    }
+
     /// Returns an initialized working directory with the backend.
     pub fn directory(&self, tool: Tool) -> Workspace {
         let workspace = self.without();

@@ -27,7 +27,8 @@ pub const TESTS: &[(&str, fn())] = &[
     ("earlier_states_are_shown_and_compared", earlier_states),
     ("objects_of_an_earlier_state_are_restored_in_the_state_only", restore),
     ("views_are_queried_without_sensitive_values", views),
-    ("a_user_who_may_only_read_plans_without_a_lock", reader),
+    ("a_user_who_may_only_read_plans", reader),
+    ("a_plan_takes_no_lock_and_waits_for_none", unlocked_plan),
     ("other_backends_have_no_history", no_history),
 ];
 
@@ -56,8 +57,8 @@ fn differences() {
     let seven =
         "SELECT attributes->'input'->>'value' FROM monoform_state.objects WHERE address = 'terraform_data.many[7]'";
     assert_eq!(query(&lab, seven), "y");
-    let changed = "SELECT string_agg(address, ' ' ORDER BY address) FROM monoform_state.history WHERE kind <> 'state' AND revision = \
-                   (SELECT max(revision) FROM monoform_state.history)";
+    let changed = "SELECT string_agg(DISTINCT address, ' ' ORDER BY address) FROM monoform_state.history WHERE kind <> 'state' AND run_id \
+                   = (SELECT max(run_id) FROM monoform_state.history)";
     assert_eq!(
         query(&lab, changed),
         "output.word terraform_data.a terraform_data.many[7]"
@@ -126,10 +127,10 @@ fn holder() {
     let lab = postgres::lab_with_objects();
     let (one, two) = (lab.directory(Tool::Monoform), lab.directory(Tool::Monoform));
     let applying = started(&one);
-    let refused = run(&two, Tool::Monoform, &["plan", "-input=false"]);
+    let refused = run(&two, Tool::Monoform, APPLY);
     let id = id_of_lock(&refused);
     refused.fails_with(&[
-        "Workspace is already locked: default",
+        "Already locked by another run",
         "OperationTypeApply",
         "Who:",
         "Created:",
@@ -142,6 +143,24 @@ fn holder() {
     ran(applying.wait_with_output().expect("its output")).ok();
     assert_eq!(query(&lab, recorded), "", "the lock is released");
     run(&two, Tool::Monoform, &["plan", "-input=false"]).ok();
+}
+
+fn unlocked_plan() {
+    let lab = postgres::lab_with_objects();
+    let (one, two) = (lab.directory(Tool::Monoform), lab.directory(Tool::Monoform));
+    run(&one, Tool::Monoform, APPLY).ok();
+    let applying = started(&one);
+    let locks = "SELECT string_agg(lock_id, ',') FROM monoform_state.locks";
+    let before = query(&lab, locks);
+    let plan = ["plan", "-input=false", "-var=word=y", "-out=saved"];
+    run(&two, Tool::Monoform, &plan)
+        .ok()
+        .shows(&["terraform_data.a", "1 to change"]);
+    assert_eq!(query(&lab, locks), before, "the apply has the only lock");
+    one.write("go", "");
+    ran(applying.wait_with_output().expect("its output")).ok();
+    // The configuration of the plan does not have the object that was created meanwhile.
+    run(&two, Tool::Monoform, &["apply", "saved"]).fails_with(&["Saved plan is stale", "terraform_data.slow"]);
 }
 
 fn waiting() {
@@ -502,7 +521,7 @@ fn reader() {
     let reading = lab.without();
     reading.write("backend.tf", &lab.block("").replace("//me@", &format!("//{user}@")));
     run(&reading, Tool::Monoform, &["init", "-input=false"]).ok();
-    let planned = run(&reading, Tool::Monoform, &["plan", "-input=false", "-lock=false"]).ok();
+    let planned = run(&reading, Tool::Monoform, &["plan", "-input=false"]).ok();
     assert!(planned.stdout.contains("No changes."), "{}", planned.all());
     run(&reading, Tool::Monoform, &["state", "history"])
         .ok()

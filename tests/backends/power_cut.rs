@@ -107,6 +107,7 @@ fn at_any_moment() {
         program: Tool::Monoform.path().into(),
         objects: OBJECTS,
         window: 1,
+        plans_repeat_reports: false,
     };
     let mut seen = BTreeSet::new();
     for end in 1..=ops.len() {

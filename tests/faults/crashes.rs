@@ -26,6 +26,7 @@ fn killed_at_any_moment_the_state_and_what_is_named_are_what_exists() {
             program: support::monoform().into(),
             objects: 60,
             window: 400_000,
+            plans_repeat_reports: false,
         };
         let now = left.min(20);
         test.nothing_is_lost(now, &mut random, &mut counts);
@@ -59,6 +60,7 @@ fn what_another_program_loses() {
         program,
         objects: setting("MONOFORM_CRASH_OBJECTS", 60) as usize,
         window: setting("MONOFORM_CRASH_WINDOW", 400_000),
+        plans_repeat_reports: false,
     };
     for version in 0..setting("MONOFORM_CRASH_ROUNDS", 50) {
         // Each round begins with an empty directory, so that a loss is not counted twice.

@@ -40,6 +40,7 @@ fn crash_test(w: &Workspace) -> CrashTest<'_> {
         program: monoform().into(),
         objects: 4,
         window: 1,
+        plans_repeat_reports: false,
     }
 }
 

@@ -237,6 +237,8 @@ pub struct CrashTest<'w> {
     pub objects: usize,
     /// Longest time from the first change to the kill, in microseconds.
     pub window: u64,
+    /// Set if plans report what an apply had begun until an apply reports it, because they take no lock.
+    pub plans_repeat_reports: bool,
 }
 
 impl CrashTest<'_> {
@@ -388,7 +390,8 @@ impl CrashTest<'_> {
             // The report appears once, and the first command after the crash has shown it.
             let [objects, version] = self.variables(objects, version);
             let again = self.unlocked(&["plan", "-no-color", "-refresh=false", &objects, &version]);
-            assert!(named(&again.all(), &IN_FLIGHT).is_empty(), "{}", again.all());
+            let repeated = named(&again.all(), &IN_FLIGHT);
+            assert!(self.plans_repeat_reports || repeated.is_empty(), "{}", again.all());
             self.look_after();
         }
     }

@@ -94,13 +94,15 @@ macro_rules! server_streaming {
     };
 }
 
-/// Defines a method whose request is a stream of messages.
-macro_rules! client_streaming {
+/// Defines a method whose request is a stream of messages with metadata.
+macro_rules! client_streaming_with_metadata {
     ($method:ident) => {
         Method::ClientStreaming(|service, request| {
             Box::pin(async move {
-                let requests = request.into_inner().map(|request| decoded(request?));
-                Ok(Response::new(encoded(&service.$method(requests).await?)))
+                let (metadata, extensions, messages) = request.into_parts();
+                let messages = messages.map(|message| decoded(message?));
+                let request = Request::from_parts(metadata, extensions, messages);
+                Ok(Response::new(encoded(&service.$method(request).await?)))
             })
         })
     };
@@ -144,7 +146,7 @@ pub(super) fn method(version: u32, name: &str) -> Option<Method> {
         (6, "GetStates") => unary!(get_states),
         (6, "DeleteState") => unary!(delete_state),
         (6, "ReadStateBytes") => server_streaming_with_metadata!(read_state_bytes),
-        (6, "WriteStateBytes") => client_streaming!(write_state_bytes),
+        (6, "WriteStateBytes") => client_streaming_with_metadata!(write_state_bytes),
         (6, "LockState") => with_metadata!(lock_state),
         (6, "UnlockState") => unary!(unlock_state),
         _ => return None,

@@ -127,11 +127,20 @@ impl Service {
 
     pub(super) async fn write_state_bytes(
         &self,
-        pieces: impl Stream<Item = Result<pb::write_state_bytes::RequestChunk, Status>> + Unpin,
+        request: Request<impl Stream<Item = Result<pb::write_state_bytes::RequestChunk, Status>> + Unpin>,
     ) -> Result<pb::write_state_bytes::Response, Status> {
-        let (meta, bytes) = state_store::gather(pieces).await?;
+        let is_request = request.metadata().contains_key(proto::STATE_REQUEST);
+        let (meta, bytes) = state_store::gather(request.into_inner()).await?;
         let result = self
-            .run(move |provider, _| async move { provider.write_state(&meta.type_name, &meta.state_id, bytes).await })
+            .run(move |provider, _| async move {
+                match is_request {
+                    true => {
+                        let request = String::from_utf8_lossy(&bytes);
+                        provider.request_state(&meta.type_name, &meta.state_id, &request).await
+                    }
+                    false => provider.write_state(&meta.type_name, &meta.state_id, bytes).await,
+                }
+            })
             .await?;
         let problems = result.err().unwrap_or_default();
         Ok(pb::write_state_bytes::Response {

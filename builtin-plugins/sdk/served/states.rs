@@ -67,6 +67,12 @@ impl ServedProvider {
         Ok((guarded(client.inquire(workspace, question)).await?, chunk_size))
     }
 
+    /// Carries out a request about single objects of a state.
+    pub async fn request_state(&self, name: &str, workspace: &str, request: &str) -> Result<()> {
+        let (client, _) = self.client(name)?;
+        guarded(client.request(workspace, request)).await
+    }
+
     pub async fn write_state(&self, name: &str, workspace: &str, state: Vec<u8>) -> Result<()> {
         let (client, _) = self.client(name)?;
         guarded(client.write(workspace, state)).await

@@ -86,4 +86,10 @@ pub trait StateClient: Send + Sync + 'static {
     async fn inquire(&self, _workspace: &str, _question: &str) -> Result<Vec<u8>> {
         Err(Diagnostic::error("No history of states", "This store keeps no history of its states.").into())
     }
+
+    /// Carries out a request about single objects of a workspace's state. The requests, in JSON, are those of the constant
+    /// `STATE_REQUEST` of the crate `proto`. Called only if the store [keeps objects](StateClient::keeps_objects).
+    async fn request(&self, _workspace: &str, _request: &str) -> Result<()> {
+        Err(Diagnostic::error("No objects in this store", "This store keeps states as a whole.").into())
+    }
 }

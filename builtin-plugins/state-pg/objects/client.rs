@@ -8,19 +8,19 @@ use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
 use store_client::guard::{Holder, LockedStore, Revision as Known, Snapshot, Written};
 use tokio::sync::{Mutex, MutexGuard};
 
+use super::claims::Claims;
 use super::document::Document;
 use super::history::{self, Question};
+use super::locks::{Attempt, Held, Locks, Ticket};
+use super::merge::{self, Difference, Transaction};
+use super::records::{self, Record, Request};
 use super::rows::{self, Failure, Revision, StateRow};
 use super::tables::{self, Schema};
+use super::within::{BEGIN, BEGIN_SNAPSHOT, within};
 use crate::Tables;
 use crate::client::{LIST, LOCK, READ, UNLOCK, WRITE};
 use crate::session::{Connection, connect, problem};
 use crate::settings::Settings;
-
-/// Begins a transaction. An abandoned request may have left one open, so that one is ended first. If none is open, the server only
-/// warns.
-const BEGIN: &str = "ROLLBACK; BEGIN";
-const BEGIN_SNAPSHOT: &str = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Client for states of objects.
 pub(crate) struct Client {
@@ -33,50 +33,48 @@ struct Session {
     connection: Arc<Connection>,
     /// Locks by workspace.
     held: BTreeMap<String, Held>,
+    /// Requests that wait for others, by workspace.
+    waiting: BTreeMap<String, Ticket>,
+    /// Claims of the next lock of a workspace, with its ID.
+    wanted: BTreeMap<String, (String, Claims)>,
     /// The states that were read or written last, with their revisions.
     known: BTreeMap<String, (i64, Document)>,
 }
 
-/// A lock of the session.
-struct Held {
-    state: i32,
-    info: LockInfo,
-    /// Run of the writes under this lock, once there was one.
-    run: Option<i64>,
-    /// True if the lock ended with the connection, and could not be taken again.
-    is_lost: bool,
-}
-
-/// Result of an attempt to lock a state.
-enum Attempt {
-    Locked(i32),
-    Held(Option<LockInfo>),
-}
-
 /// Result of a write in its transaction.
 enum Write {
-    Done { revision: i64, run: i64 },
+    Done {
+        revision: i64,
+        run: i64,
+    },
+    /// Changes of a run that has locked a part of the state.
+    Merged {
+        revision: i64,
+        run: i64,
+        made: Box<Difference>,
+    },
     Changed,
-    LockLost(String),
+    LockLost,
 }
 
-/// Runs statements in a transaction, which is rolled back after a failure.
-async fn within<T>(
-    connection: &Connection,
-    begin: &str,
-    work: impl Future<Output = std::result::Result<T, Failure>>,
-) -> std::result::Result<T, Failure> {
-    connection.batch_execute(begin).await?;
-    match work.await {
-        Ok(done) => {
-            connection.batch_execute("COMMIT").await?;
-            Ok(done)
+/// Content of a write.
+enum Work<'w> {
+    /// A state, and the revision that it follows.
+    State(&'w Document, Option<i64>),
+    Records(&'w [Record]),
+}
+
+const LOCK_LOST: &str = "the lock that this program held was released or taken by another one.";
+
+impl Session {
+    /// Keeps the result of a write under a lock.
+    fn merged(&mut self, workspace: &str, revision: i64, run: i64, made: Difference) {
+        if let Some(held) = self.held.get_mut(workspace) {
+            held.run = Some(run);
         }
-        Err(failure) => {
-            // A failure is ignored: if the connection is closed, the transaction has ended with it.
-            drop(connection.batch_execute("ROLLBACK").await);
-            Err(failure)
-        }
+        let known = self.known.entry(workspace.to_owned()).or_default();
+        known.0 = revision;
+        made.apply_to(&mut known.1);
     }
 }
 
@@ -91,6 +89,8 @@ impl Client {
             session: Mutex::new(Session {
                 connection: Arc::new(connection),
                 held: BTreeMap::new(),
+                waiting: BTreeMap::new(),
+                wanted: BTreeMap::new(),
                 known: BTreeMap::new(),
             }),
         })
@@ -130,156 +130,22 @@ impl Client {
         tracing::warn!("the connection to PostgreSQL was lost, and is made again");
         session.connection = Arc::new(connect(&self.settings).await?);
         let connection = session.connection.clone();
-        for held in session.held.values_mut().filter(|held| !held.is_lost) {
-            let again = self.lock_again(&connection, held.state, &held.info.id);
+        let locks = self.locks(&connection);
+        let Session { held, waiting, .. } = &mut *session;
+        for held in held.values_mut().filter(|held| !held.is_lost) {
+            let again = within(&connection, BEGIN, locks.take_again(&held.ticket));
             held.is_lost = !self.answer(&connection, LOCK, again).await?;
         }
+        // Another request joins the end of the queue.
+        waiting.clear();
         Ok(session)
     }
 
-    /// Takes a lock that ended with its connection. Every other holder replaces or removes the row of the lock, so if it is there,
-    /// nobody else has held the lock.
-    async fn lock_again(&self, connection: &Connection, state: i32, id: &str) -> std::result::Result<bool, Failure> {
-        if !self.try_advisory_lock(connection, state).await? {
-            return Ok(false);
+    fn locks<'c>(&'c self, connection: &'c Connection) -> Locks<'c> {
+        Locks {
+            connection,
+            schema: &self.schema,
         }
-        let text = "UPDATE {S}.locks SET backend_pid = pg_backend_pid() WHERE state_id = $1 AND lock_id = $2";
-        let updated = connection.execute(&self.schema.sql(text), &[&state, &id]).await?;
-        if updated == 0 {
-            self.advisory_unlock(connection, state).await?;
-        }
-        Ok(updated > 0)
-    }
-
-    /// Tries to take the advisory lock of a state. Its key is two numbers, since the default layout uses the keys of one number. The
-    /// first number distinguishes the schemas of a database.
-    async fn try_advisory_lock(&self, connection: &Connection, state: i32) -> std::result::Result<bool, Failure> {
-        let text = format!("SELECT pg_try_advisory_lock({}, $1)", self.lock_class());
-        Ok(connection.query_one(&self.schema.sql(&text), &[&state]).await?.get(0))
-    }
-
-    async fn advisory_unlock(&self, connection: &Connection, state: i32) -> std::result::Result<(), Failure> {
-        let text = format!("SELECT pg_advisory_unlock({}, $1)", self.lock_class());
-        connection.query_one(&self.schema.sql(&text), &[&state]).await?;
-        Ok(())
-    }
-
-    /// Expression for the first number of a lock: the OID of the table of states as a signed number.
-    fn lock_class(&self) -> &'static str {
-        "('{S}.states'::regclass::oid::bigint - CASE WHEN '{S}.states'::regclass::oid::bigint > 2147483647 THEN 4294967296 ELSE 0 \
-         END)::integer"
-    }
-
-    async fn try_lock(
-        &self,
-        connection: &Connection,
-        workspace: &str,
-        info: &LockInfo,
-    ) -> std::result::Result<Attempt, Failure> {
-        let find = self.schema.sql("SELECT id FROM {S}.states WHERE name = $1");
-        let row = match connection.query_opt(&find, &[&workspace]).await? {
-            Some(row) => Some(row),
-            None => {
-                let create = "INSERT INTO {S}.states (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
-                connection.execute(&self.schema.sql(create), &[&workspace]).await?;
-                connection.query_opt(&find, &[&workspace]).await?
-            }
-        };
-        let Some(row) = row else {
-            // The workspace was deleted between the two statements; the caller tries again.
-            return Ok(Attempt::Held(Some(info.clone())));
-        };
-        let state: i32 = row.get(0);
-        if !self.try_advisory_lock(connection, state).await? {
-            let text = self.schema.sql("SELECT info FROM {S}.locks WHERE state_id = $1");
-            let row = connection.query_opt(&text, &[&state]).await?;
-            let holder = row.and_then(|row| LockInfo::from_json(row.get::<_, &str>(0).as_bytes()));
-            return Ok(Attempt::Held(holder));
-        }
-        let recorded = within(connection, BEGIN, self.record_lock(connection, workspace, state, info)).await;
-        match recorded {
-            Ok(true) => Ok(Attempt::Locked(state)),
-            Ok(false) => {
-                self.advisory_unlock(connection, state).await?;
-                Ok(Attempt::Held(Some(info.clone())))
-            }
-            Err(failure) => {
-                drop(self.advisory_unlock(connection, state).await);
-                Err(failure)
-            }
-        }
-    }
-
-    /// Records the holder of a lock that was taken; false if the workspace was deleted meanwhile.
-    async fn record_lock(
-        &self,
-        connection: &Connection,
-        workspace: &str,
-        state: i32,
-        info: &LockInfo,
-    ) -> std::result::Result<bool, Failure> {
-        let still = self
-            .schema
-            .sql("SELECT 1 FROM {S}.states WHERE id = $1 AND name = $2 FOR SHARE");
-        if connection.query_opt(&still, &[&state, &workspace]).await?.is_none() {
-            return Ok(false);
-        }
-        let text = "INSERT INTO {S}.locks (state_id, lock_id, info, backend_pid) VALUES ($1, $2, $3, pg_backend_pid()) ON CONFLICT \
-                    (state_id) DO UPDATE SET lock_id = EXCLUDED.lock_id, info = EXCLUDED.info, backend_pid = EXCLUDED.backend_pid, \
-                    acquired_at = now()";
-        connection
-            .execute(&self.schema.sql(text), &[&state, &info.id, &info.to_json()])
-            .await?;
-        // The lock was free, so a run without a result has lost its session.
-        let ended =
-            "UPDATE {S}.runs SET result = 'interrupted', ended_at = now() WHERE state_id = $1 AND result IS NULL";
-        connection.execute(&self.schema.sql(ended), &[&state]).await?;
-        Ok(true)
-    }
-
-    /// Releases the lock of this session, and ends its run.
-    async fn release(&self, connection: &Connection, held: &Held) -> std::result::Result<(), Failure> {
-        within(connection, BEGIN, async {
-            if let Some(run) = held.run {
-                let ended =
-                    "UPDATE {S}.runs SET result = 'finished', ended_at = now() WHERE id = $1 AND result IS NULL";
-                connection.execute(&self.schema.sql(ended), &[&run]).await?;
-            }
-            let text = "DELETE FROM {S}.locks WHERE state_id = $1 AND lock_id = $2";
-            connection
-                .execute(&self.schema.sql(text), &[&held.state, &held.info.id])
-                .await?;
-            Ok(())
-        })
-        .await?;
-        self.advisory_unlock(connection, held.state).await
-    }
-
-    /// Breaks the lock of another session by ending that session. Returns false if there is no such lock.
-    async fn break_lock(
-        &self,
-        connection: &Connection,
-        workspace: &str,
-        id: &str,
-    ) -> std::result::Result<bool, Failure> {
-        within(connection, BEGIN, async {
-            let text = "SELECT l.state_id, l.backend_pid FROM {S}.locks l JOIN {S}.states s ON s.id = l.state_id WHERE s.name = $1 \
-                        AND l.lock_id = $2 FOR UPDATE OF l";
-            let Some(row) = connection.query_opt(&self.schema.sql(text), &[&workspace, &id]).await? else {
-                return Ok(false);
-            };
-            let (state, pid): (i32, i32) = (row.get(0), row.get(1));
-            // The process ID may belong to another session by now, so only a session that holds this very lock is ended.
-            let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = $1 AND \
-                       objsubid = 2 AND objid::bigint = $2 AND classid = '{S}.states'::regclass::oid AND database = (SELECT oid FROM \
-                       pg_database WHERE datname = current_database())";
-            let number = i64::from(state);
-            connection.query(&self.schema.sql(end), &[&pid, &number]).await?;
-            let text = "DELETE FROM {S}.locks WHERE state_id = $1 AND lock_id = $2";
-            connection.execute(&self.schema.sql(text), &[&state, &id]).await?;
-            Ok(true)
-        })
-        .await
     }
 
     /// Reads the state of a workspace, with its revision.
@@ -292,6 +158,34 @@ impl Client {
         match row.filter(|row| row.revision > 0) {
             None => Ok(None),
             Some(row) => Ok(Some((row.revision, rows::read(connection, &self.schema, &row).await?))),
+        }
+    }
+
+    /// Carries out a write in a transaction. A run that has locked parts of a state tries again on a new connection if the server has ended
+    /// this one: its writes can be repeated.
+    async fn carry_out(&self, workspace: &str, work: &Work<'_>) -> Result<(MutexGuard<'_, Session>, Write)> {
+        let mut may_repeat = true;
+        loop {
+            let session = self.session().await?;
+            let connection = session.connection.clone();
+            let transaction = within(&connection, BEGIN, async {
+                match work {
+                    Work::State(next, expected) => {
+                        self.write_state(&connection, workspace, &session, next, *expected)
+                            .await
+                    }
+                    Work::Records(records) => self.record(&connection, workspace, &session, records).await,
+                }
+            });
+            let is_part = session.held.get(workspace).is_some_and(|held| !held.claims.is_whole());
+            match connection.answer(&self.settings, WRITE, transaction).await? {
+                Ok(written) => return Ok((session, written)),
+                Err(failure) if may_repeat && is_part && failure.ends_connection() => {
+                    may_repeat = false;
+                    connection.closed().await;
+                }
+                Err(failure) => return Err(self.problem(WRITE, &failure)),
+            }
         }
     }
 
@@ -309,32 +203,41 @@ impl Client {
             None => self.create_state(connection, workspace).await?,
         };
         let held = session.held.get(workspace);
-        if let Some(held) = held {
-            let text = self
-                .schema
-                .sql("SELECT lock_id FROM {S}.locks WHERE state_id = $1 FOR SHARE");
-            let found = connection.query_opt(&text, &[&held.state]).await?;
-            let is_own = found.is_some_and(|found| found.get::<_, &str>(0) == held.info.id);
-            if held.is_lost || !is_own || held.state != row.id {
-                let why = "the lock that this program held was released or taken by another one.";
-                return Ok(Write::LockLost(why.to_owned()));
+        if let Some(held) = held
+            && !self.is_held(connection, held, &row).await?
+        {
+            return Ok(Write::LockLost);
+        }
+        let known = session.known.get(workspace);
+        if let Some(held) = held.filter(|held| !held.claims.is_whole()) {
+            let empty = Document::default();
+            let known = known.map_or(&empty, |(_, known)| known);
+            if !known.head.lineage.is_empty() && known.head.lineage != row.head.lineage {
+                return Ok(Write::LockLost);
             }
+            let run = self.run_of(connection, row.id, Some(held)).await?;
+            let head = merge::merged_head(&row.head, &known.head, &next.head);
+            let transaction = self.transaction(connection, &row, held, run);
+            let difference = Difference::between(known, next);
+            let (revision, made) = transaction.write(difference, head).await?;
+            return Ok(Write::Merged {
+                revision,
+                run,
+                made: Box::new(made),
+            });
         }
         if expected.is_some_and(|expected| expected != row.revision) {
             return Ok(Write::Changed);
         }
         let read;
-        let before = match session.known.get(workspace) {
+        let before = match known {
             Some((revision, document)) if *revision == row.revision => document,
             _ => {
                 read = rows::read(connection, &self.schema, &row).await?;
                 &read
             }
         };
-        let run = match held.and_then(|held| held.run) {
-            Some(run) => run,
-            None => self.begin_run(connection, row.id, held).await?,
-        };
+        let run = self.run_of(connection, row.id, held).await?;
         let revision = Revision {
             connection,
             schema: &self.schema,
@@ -349,6 +252,60 @@ impl Client {
         })
     }
 
+    /// Returns true if the session still has a lock on the state of a row.
+    async fn is_held(
+        &self,
+        connection: &Connection,
+        held: &Held,
+        row: &StateRow,
+    ) -> std::result::Result<bool, Failure> {
+        let there = self.locks(connection).is_queued(&held.ticket).await?;
+        Ok(there && !held.is_lost && held.ticket.state == row.id)
+    }
+
+    fn transaction<'t>(
+        &'t self,
+        connection: &'t Connection,
+        row: &'t StateRow,
+        held: &'t Held,
+        run: i64,
+    ) -> Transaction<'t> {
+        Transaction {
+            connection,
+            schema: &self.schema,
+            row,
+            held,
+            run,
+        }
+    }
+
+    /// Carries out the records of a run that holds locks.
+    async fn record(
+        &self,
+        connection: &Connection,
+        workspace: &str,
+        session: &Session,
+        records: &[Record],
+    ) -> std::result::Result<Write, Failure> {
+        let row = rows::state_row(connection, &self.schema, workspace, "FOR UPDATE").await?;
+        let (Some(row), Some(held)) = (row, session.held.get(workspace)) else {
+            return Ok(Write::LockLost);
+        };
+        if !self.is_held(connection, held, &row).await? {
+            return Ok(Write::LockLost);
+        }
+        let run = self.run_of(connection, row.id, Some(held)).await?;
+        let empty = Document::default();
+        let known = session.known.get(workspace).map_or(&empty, |(_, known)| known);
+        let transaction = self.transaction(connection, &row, held, run);
+        let (revision, made) = transaction.carry_out(records, known).await?;
+        Ok(Write::Merged {
+            revision,
+            run,
+            made: Box::new(made),
+        })
+    }
+
     async fn create_state(&self, connection: &Connection, workspace: &str) -> std::result::Result<StateRow, Failure> {
         // On a conflict, the row of the other program is locked and returned.
         let text = "INSERT INTO {S}.states (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = EXCLUDED.name";
@@ -357,16 +314,19 @@ impl Client {
         row.ok_or_else(|| Failure::Document(super::document::DocumentError::Version("none".to_owned())))
     }
 
-    /// Records a run. A run without a lock ends with its write.
-    async fn begin_run(
+    /// Returns the run of a lock, which is recorded with its first write. One without a lock is over with its write.
+    async fn run_of(
         &self,
         connection: &Connection,
         state: i32,
         held: Option<&Held>,
     ) -> std::result::Result<i64, Failure> {
+        if let Some(run) = held.and_then(|held| held.run) {
+            return Ok(run);
+        }
         let own;
         let (info, result) = match held {
-            Some(held) => (&held.info, None),
+            Some(held) => (&held.ticket.info, None),
             None => {
                 own = LockInfo {
                     id: String::new(),
@@ -433,13 +393,8 @@ impl LockedStore for Client {
 
     async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Known>) -> Result<Written> {
         let next = Document::parse(state).map_err(|e| self.problem(WRITE, &Failure::Document(e)))?;
-        let mut session = self.session().await?;
-        let connection = session.connection.clone();
-        let expected = expected.and_then(number);
-        let write = self.write_state(&connection, workspace, &session, &next, expected);
-        let written = self
-            .answer(&connection, WRITE, within(&connection, BEGIN, write))
-            .await?;
+        let work = Work::State(&next, expected.and_then(number));
+        let (mut session, written) = self.carry_out(workspace, &work).await?;
         Ok(match written {
             Write::Done { revision, run } => {
                 if let Some(held) = session.held.get_mut(workspace) {
@@ -448,8 +403,12 @@ impl LockedStore for Client {
                 session.known.insert(workspace.to_owned(), (revision, next));
                 Written::Done(Some(Known::Named(revision.to_string())))
             }
+            Write::Merged { revision, run, made } => {
+                session.merged(workspace, revision, run, *made);
+                Written::Done(Some(Known::Named(revision.to_string())))
+            }
             Write::Changed => Written::Changed,
-            Write::LockLost(why) => Written::LockLost(why),
+            Write::LockLost => Written::LockLost(LOCK_LOST.to_owned()),
         })
     }
 
@@ -463,47 +422,78 @@ impl LockedStore for Client {
 
     async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
         let mut session = self.session().await?;
-        // PostgreSQL would grant the lock to this session a second time.
         if let Some(held) = session.held.get(workspace).filter(|held| !held.is_lost) {
             let message = format!("Workspace is already locked by this program: {workspace}.");
-            return Err(LockError::held(Some(held.info.clone()), message));
+            return Err(LockError::held(Some(held.ticket.info.clone()), message));
         }
         let connection = session.connection.clone();
-        let attempt = self.try_lock(&connection, workspace, &info);
-        match self.answer(&connection, LOCK, attempt).await? {
-            Attempt::Locked(state) => {
-                let id = info.id.clone();
+        let wanted = session.wanted.get(workspace).filter(|(id, _)| *id == info.id);
+        let claims = wanted.map_or_else(Claims::whole, |(_, claims)| claims.clone());
+        let waiting = session.waiting.get(workspace).cloned();
+        let waiting = waiting.filter(|ticket| ticket.info.id == info.id);
+        let locks = self.locks(&connection);
+        let request = locks.request(workspace, &info, &claims, waiting);
+        let (ticket, attempt) = self.answer(&connection, LOCK, request).await?;
+        let (holder, address, waits) = match attempt {
+            Attempt::Granted => {
+                session.waiting.remove(workspace);
+                session.wanted.remove(workspace);
+                let id = info.id;
                 let held = Held {
-                    state,
-                    info,
+                    ticket,
+                    claims,
                     run: None,
                     is_lost: false,
                 };
                 session.held.insert(workspace.to_owned(), held);
-                Ok(id)
+                return Ok(id);
             }
-            Attempt::Held(holder) => {
-                // A holder that has just taken the lock is not recorded yet. Any holder makes the caller wait, so its own record is
-                // returned.
-                let holder = holder.unwrap_or(info);
-                let message = format!("Workspace is already locked: {workspace}.");
-                Err(LockError::held(Some(holder), message))
-            }
-        }
+            Attempt::Blocked { holder, address, waits } => (holder, address, waits),
+        };
+        session.waiting.insert(workspace.to_owned(), ticket);
+        let state = match (address.is_empty(), waits) {
+            (true, false) => format!("Workspace is already locked: {workspace}."),
+            (true, true) => format!("Workspace is already waited for by an earlier run: {workspace}."),
+            (false, false) => format!("Already locked by another run, which changes it or depends on it: {address}."),
+            (false, true) => format!("Already waited for by an earlier run: {address}."),
+        };
+        // Any holder makes the caller wait, so its own record is returned if the other one cannot be read.
+        Err(LockError::held(Some(holder.unwrap_or(info)), state))
     }
 
     async fn unlock(&self, workspace: &str, id: &str) -> Result<()> {
         let mut session = self.session().await?;
         let connection = session.connection.clone();
-        if session.held.get(workspace).is_some_and(|held| held.info.id == id)
+        if session
+            .held
+            .get(workspace)
+            .is_some_and(|held| held.ticket.info.id == id)
             && let Some(held) = session.held.remove(workspace)
         {
             return match held.is_lost {
                 true => Ok(()),
-                false => self.answer(&connection, UNLOCK, self.release(&connection, &held)).await,
+                false => {
+                    let locks = self.locks(&connection);
+                    self.answer(&connection, UNLOCK, locks.release(&held.ticket, held.run))
+                        .await
+                }
             };
         }
-        let broken = self.break_lock(&connection, workspace, id);
+        if session
+            .waiting
+            .get(workspace)
+            .is_some_and(|ticket| ticket.info.id == id)
+            && let Some(ticket) = session.waiting.remove(workspace)
+        {
+            let locks = self.locks(&connection);
+            let withdraw = async {
+                locks.leave(&ticket).await?;
+                locks.end(&ticket).await
+            };
+            return self.answer(&connection, UNLOCK, withdraw).await;
+        }
+        let locks = self.locks(&connection);
+        let broken = within(&connection, BEGIN, locks.force(workspace, id));
         match self.answer(&connection, UNLOCK, broken).await? {
             true => Ok(()),
             false => Err(Diagnostic::error(
@@ -511,6 +501,37 @@ impl LockedStore for Client {
                 format!("The state of the workspace {workspace:?} has no lock with the ID {id:?}. It may have been released already."),
             )
             .into()),
+        }
+    }
+
+    async fn request(&self, workspace: &str, request: &str) -> Result<()> {
+        let request: Request = serde_json::from_str(request).map_err(|e| {
+            let detail = format!("The request of the program cannot be understood: {e}.");
+            Diagnostic::error(WRITE, detail)
+        })?;
+        let mut session = self.session().await?;
+        let connection = session.connection.clone();
+        match request {
+            Request::Claim(wanted) => {
+                let claims = (wanted.lock.clone(), Claims::from(wanted));
+                session.wanted.insert(workspace.to_owned(), claims);
+                Ok(())
+            }
+            Request::Forget { operations } => {
+                let forget = records::forget(&connection, &self.schema, workspace, &operations);
+                self.answer(&connection, WRITE, forget).await
+            }
+            Request::Record(records) => {
+                drop(session);
+                let (mut session, written) = self.carry_out(workspace, &Work::Records(&records)).await?;
+                match written {
+                    Write::Merged { revision, run, made } => {
+                        session.merged(workspace, revision, run, *made);
+                        Ok(())
+                    }
+                    _ => Err(Diagnostic::error(WRITE, format!("lock lost: {LOCK_LOST} Nothing was written.")).into()),
+                }
+            }
         }
     }
 
@@ -540,24 +561,20 @@ impl LockedStore for Client {
         let mut session = self.session.lock().await;
         session
             .held
-            .retain(|name, held| name != workspace || held.info.id != id);
+            .retain(|name, held| name != workspace || held.ticket.info.id != id);
     }
 
     async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
         let session = self.session().await?;
-        let text = self
-            .schema
-            .sql("SELECT l.info FROM {S}.locks l JOIN {S}.states s ON s.id = l.state_id WHERE s.name = $1");
-        let query = async { Ok(session.connection.query_opt(&text, &[&workspace]).await?) };
-        let row = self.answer(&session.connection, WRITE, query).await?;
-        let info = row.and_then(|row| LockInfo::from_json(row.get::<_, &str>(0).as_bytes()));
-        Ok(match info {
-            Some(info) if info.id == own => match session.held.get(workspace).is_some_and(|held| !held.is_lost) {
-                true => Holder::Own,
-                false => Holder::Free,
-            },
-            Some(info) => Holder::Other(Box::new(info)),
-            None => Holder::Free,
+        let held = session.held.get(workspace);
+        let Some(held) = held.filter(|held| held.ticket.info.id == own && !held.is_lost) else {
+            return Ok(Holder::Free);
+        };
+        let there = self.locks(&session.connection);
+        let there = self.answer(&session.connection, WRITE, there.is_queued(&held.ticket));
+        Ok(match there.await? {
+            true => Holder::Own,
+            false => Holder::Free,
         })
     }
 }

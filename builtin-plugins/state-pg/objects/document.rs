@@ -138,13 +138,13 @@ impl Writer {
 }
 
 /// Writes texts as a JSON array.
-fn array<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+pub(super) fn array<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let texts: Vec<&str> = texts.into_iter().collect();
     format!("[{}]", texts.join(","))
 }
 
 /// Parses an array into the texts of its elements; `null` is an empty one.
-fn elements(text: &str, place: &str) -> Result<Vec<Box<RawValue>>, DocumentError> {
+pub(super) fn elements(text: &str, place: &str) -> Result<Vec<Box<RawValue>>, DocumentError> {
     let list: Option<Vec<Box<RawValue>>> = serde_json::from_str(text).map_err(|e| content(place, e))?;
     Ok(list.unwrap_or_default())
 }

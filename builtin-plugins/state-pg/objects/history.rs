@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::document::{Document, Head, Output, parse_resource};
+use super::records;
 use super::rows::{self, Failure};
 use super::tables::Schema;
 use crate::session::Connection;
@@ -15,6 +16,7 @@ pub(super) enum Question {
     History { address: Option<Address> },
     StateAt { run: i64 },
     Query { sql: String },
+    Unfinished {},
 }
 
 /// Parts of an address, as they are in the document of a state.
@@ -42,6 +44,7 @@ pub(super) async fn answer(
     match question {
         Question::History { address } => runs(connection, schema, workspace, address).await.map(Ok),
         Question::StateAt { run } => state_at(connection, schema, workspace, run).await,
+        Question::Unfinished {} => records::unfinished(connection, schema, workspace).await.map(Ok),
         Question::Query { sql } => query(connection, schema, &sql).await,
     }
 }

@@ -1,6 +1,9 @@
 //! Reads a whole state from the rows of the tables, and writes the differences between two states to them.
 
+use std::collections::BTreeMap;
+
 use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::document::{Document, DocumentError, Head, Key, Object, Output, Rest};
@@ -16,6 +19,16 @@ const BATCH: usize = 1000;
 pub(crate) enum Failure {
     Database(tokio_postgres::Error),
     Document(DocumentError),
+}
+
+impl Failure {
+    /// Returns true if the connection has ended, or the server is about to end it.
+    pub fn ends_connection(&self) -> bool {
+        match self {
+            Failure::Database(error) => error.is_closed() || error.code() == Some(&SqlState::ADMIN_SHUTDOWN),
+            Failure::Document(_) => false,
+        }
+    }
 }
 
 impl From<tokio_postgres::Error> for Failure {
@@ -34,7 +47,7 @@ impl From<DocumentError> for Failure {
 pub(crate) struct StateRow {
     pub id: i32,
     pub revision: i64,
-    head: Head,
+    pub head: Head,
 }
 
 /// Reads the row of a state; `lock` is a locking clause.
@@ -64,32 +77,53 @@ pub(crate) async fn state_row(
 
 /// Reads the state that belongs to a row.
 pub(crate) async fn read(connection: &Connection, schema: &Schema, row: &StateRow) -> Result<Document, Failure> {
-    let mut document = Document {
+    Ok(Document {
         head: row.head.clone(),
-        ..Document::default()
-    };
-    let outputs = schema.sql(
+        outputs: read_outputs(connection, schema, row.id).await?,
+        objects: read_objects(connection, schema, row.id, None).await?,
+    })
+}
+
+/// Reads the outputs of a state.
+pub(crate) async fn read_outputs(
+    connection: &Connection,
+    schema: &Schema,
+    state: i32,
+) -> Result<BTreeMap<String, Output>, Failure> {
+    let mut outputs = BTreeMap::new();
+    let text = schema.sql(
         "SELECT name, value::text, value_exact::text, type::text, sensitive, rest::text FROM {S}.outputs WHERE state_id = $1",
     );
-    for row in connection.query(&outputs, &[&row.id]).await? {
+    for row in connection.query(&text, &[&state]).await? {
         let output = Output {
             value: Json::from_columns(row.get(1), row.get(2)),
             ty: Json::compact(row.get(3)),
             sensitive: row.get(4),
             rest: Rest::from_text(row.get(5))?,
         };
-        document.outputs.insert(row.get(0), output);
+        outputs.insert(row.get(0), output);
     }
-    let objects = schema.sql(
+    Ok(outputs)
+}
+
+/// Reads the objects of a state, or those with these [sums](Key::sum).
+pub(crate) async fn read_objects(
+    connection: &Connection,
+    schema: &Schema,
+    state: i32,
+    sums: Option<&[String]>,
+) -> Result<BTreeMap<Key, Object>, Failure> {
+    let mut objects = BTreeMap::new();
+    let text = schema.sql(
         "SELECT module, mode, type, name, instance_key, deposed, provider, status, schema_version, CASE WHEN attributes_exact IS \
          NULL THEN attributes::text END, attributes_exact::text, sensitive_attributes::text, private, dependencies, \
-         create_before_destroy, rest::text FROM {S}.objects WHERE state_id = $1",
+         create_before_destroy, rest::text FROM {S}.objects WHERE state_id = $1 AND ($2::text[] IS NULL OR key = ANY($2))",
     );
-    for row in connection.query(&objects, &[&row.id]).await? {
+    for row in connection.query(&text, &[&state, &sums]).await? {
         let (key, object) = object(&row)?;
-        document.objects.insert(key, object);
+        objects.insert(key, object);
     }
-    Ok(document)
+    Ok(objects)
 }
 
 fn object(row: &Row) -> Result<(Key, Object), DocumentError> {
@@ -117,15 +151,15 @@ fn object(row: &Row) -> Result<(Key, Object), DocumentError> {
 }
 
 /// A difference between two states.
-struct Change<'d, T> {
-    before: Option<&'d T>,
-    after: Option<&'d T>,
+pub(super) struct Change<'d, T> {
+    pub before: Option<&'d T>,
+    pub after: Option<&'d T>,
 }
 
 /// Returns the entries of two maps that differ.
-fn changes<'d, K: Ord, T: PartialEq>(
-    before: &'d std::collections::BTreeMap<K, T>,
-    after: &'d std::collections::BTreeMap<K, T>,
+pub(super) fn changes<'d, K: Ord, T: PartialEq>(
+    before: &'d BTreeMap<K, T>,
+    after: &'d BTreeMap<K, T>,
 ) -> Vec<(&'d K, Change<'d, T>)> {
     let gone = before.iter().filter(|(key, _)| !after.contains_key(key));
     let gone = gone.map(|(key, value)| {

@@ -8,7 +8,7 @@ use crate::session::{Connection, problem};
 use crate::settings::Settings;
 
 /// Statements that lead from each version of the tables to the next one.
-const MIGRATIONS: &[&str] = &[include_str!("tables_1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("tables_1.sql"), include_str!("tables_2.sql")];
 
 /// Advisory lock of programs that migrate the tables of a database. The default layout uses positive numbers for states and negative
 /// numbers of 32 bits for creation locks, so this number is none of them.

@@ -132,7 +132,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
              working directory whose \"cloud\" block selects the workspace of the plan.",
         ));
     }
-    let (operation, saved) = Operation::saved(session, &work.arguments, Path::new(path))?;
+    let (mut operation, saved) = Operation::saved(session, &work.arguments, Path::new(path))?;
     if saved.plan.errored {
         return Err(Failure::new(
             "Cannot apply incomplete plan",
@@ -145,6 +145,14 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     }
     for stream in session.streams() {
         stream.planned_changes(&saved.plan.changes);
+    }
+    match operation.claim(&saved.plan) {
+        Ok(true) => {}
+        Ok(false) => {
+            let stale = operation.stale("Saved plan is stale");
+            return operation.finish(Err(Diagnostics::from(stale).into()));
+        }
+        Err(problems) => return operation.finish(Err(problems.into())),
     }
     perform(session, work, operation, &saved.plan, Diagnostics::new())
 }
@@ -178,11 +186,20 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     if let Some(status) = remote(session, work, options, None)? {
         return Ok(status.into());
     }
-    let operation = Operation::begin(session, &work.arguments, options.mode, work.verb)?;
+    let mut operation = Operation::begin(session, &work.arguments, options.mode, work.verb)?;
     let mut options = options.clone();
     loop {
         match planned(session, work, &operation, &options) {
-            Ok(Planned::Approved(plan, problems)) => return perform(session, work, operation, &plan, problems),
+            Ok(Planned::Approved { plan, asked, problems }) => match operation.claim(&plan) {
+                Ok(true) => return perform(session, work, operation, &plan, problems),
+                // Nobody has seen the plan, so another one is as good.
+                Ok(false) if !asked => session.warn_now(operation.planned_again()),
+                Ok(false) => {
+                    let stale = operation.stale("Objects changed since the plan");
+                    return operation.finish(Err(Diagnostics::from(stale).into()));
+                }
+                Err(problems) => return operation.finish(Err(problems.into())),
+            },
             // The user has excluded some of the changes.
             Ok(Planned::Again(more)) => options.excludes.extend(more),
             Ok(Planned::Ended(outcome)) => return operation.finish(Ok(outcome)),
@@ -193,7 +210,12 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
 
 /// Decision about a plan: applied, refused, or made again.
 enum Planned {
-    Approved(Box<Plan>, Diagnostics),
+    Approved {
+        plan: Box<Plan>,
+        /// Set if a person has approved it.
+        asked: bool,
+        problems: Diagnostics,
+    },
     /// Make another plan, without these addresses.
     Again(Vec<addrs::Target>),
     Ended(Outcome),
@@ -234,7 +256,11 @@ fn planned(
     if !asked {
         // Checks are evaluated again at the end of the apply, and only those results count.
         problems.0.retain(|d| d.extra != syntax::diag::Extra::OfCheck);
-        return Ok(Planned::Approved(Box::new(plan), problems));
+        return Ok(Planned::Approved {
+            plan: Box::new(plan),
+            asked,
+            problems,
+        });
     }
     problems.extend(uncovered);
     if session.stream.is_some() {
@@ -252,7 +278,11 @@ fn planned(
         schemas: &schemas,
     };
     Ok(match review.answer(&question, &explanation)? {
-        Decision::Approved => Planned::Approved(Box::new(plan), Diagnostics::new()),
+        Decision::Approved => Planned::Approved {
+            plan: Box::new(plan),
+            asked,
+            problems: Diagnostics::new(),
+        },
         Decision::Again(more) => Planned::Again(more),
         Decision::Cancelled => {
             let what = if plan.mode == Mode::Destroy { "Destroy" } else { "Apply" };

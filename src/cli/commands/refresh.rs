@@ -65,7 +65,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(status) = remote_run::perform(session, &remote)? {
         return Ok(status.into());
     }
-    let operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Refresh)?;
+    let mut operation = Operation::begin(session, &operation_arguments, options.mode, Verb::Refresh)?;
     if !operation.state.has_resources() {
         let warning = Diagnostic::warning(
             "Empty or non-existent state",
@@ -73,15 +73,22 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         );
         session.warn_now(warning);
     }
-    let Planning {
-        plan,
-        diagnostics: mut problems,
-        ..
-    } = operation.plan(&options);
-    // A plan with errors may lack objects, so nothing is written.
-    let Some(plan) = plan.filter(|p| !p.errored && !problems.has_errors()) else {
-        let failure = Failure::within(problems, &operation.project.sources);
-        return operation.finish(Err(failure));
+    let (plan, mut problems) = loop {
+        let Planning {
+            plan,
+            diagnostics: problems,
+            ..
+        } = operation.plan(&options);
+        // A plan with errors may lack objects, so nothing is written.
+        let Some(plan) = plan.filter(|p| !p.errored && !problems.has_errors()) else {
+            let failure = Failure::within(problems, &operation.project.sources);
+            return operation.finish(Err(failure));
+        };
+        match operation.claim(&plan) {
+            Ok(true) => break (plan, problems),
+            Ok(false) => session.warn_now(operation.planned_again()),
+            Err(problems) => return operation.finish(Err(problems.into())),
+        }
     };
     let applied = operation.apply(&plan);
     problems.extend(applied.problems);

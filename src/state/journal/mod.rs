@@ -15,6 +15,9 @@
 //! The journal has the secrets that the state has. It has mode 0600, and is removed when everything is in the state
 //! file.
 //!
+//! A store that keeps each object of a state apart takes the records itself, and changes its objects with them ([`RecordSink`]). There
+//! the state always has all outcomes, and nothing is replayed.
+//!
 //! Where to begin: [`mod@format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (the
 //! meaning of a journal for a state), [`recovery`] (handling and reporting a journal that a run has left), [`keeper`]
 //! (all this, as a store uses it).
@@ -24,6 +27,7 @@ pub mod keeper;
 pub mod left;
 pub mod location;
 mod queue;
+mod recorder;
 pub mod recovery;
 pub mod replay;
 pub mod writer;
@@ -37,6 +41,7 @@ use crate::{DeposedKey, State, StateError, document};
 
 pub use keeper::{JournaledStore, Keeper};
 pub use location::JournalLocation;
+pub use recorder::{RecordSink, parts};
 pub use recovery::JournalReport;
 pub use writer::{JournalError, Ticket, Writer};
 

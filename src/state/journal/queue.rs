@@ -31,7 +31,8 @@ pub(super) const MANY: usize = 5;
 /// State shared by a writer and its thread.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) path: PathBuf,
+    /// Path of the file; `None` if a store keeps the records.
+    pub(super) path: Option<PathBuf>,
     pub(super) queue: Mutex<Queue>,
     pub(super) work: Condvar,
     pub(super) size: AtomicU64,
@@ -235,6 +236,18 @@ impl Queue {
 }
 
 impl Shared {
+    pub(super) fn new(path: Option<PathBuf>) -> Shared {
+        Shared {
+            path,
+            queue: Mutex::default(),
+            work: Condvar::new(),
+            size: AtomicU64::new(0),
+            failing: AtomicBool::new(false),
+            creating: AtomicUsize::new(0),
+            thread: Mutex::default(),
+        }
+    }
+
     pub(super) fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -158,6 +158,26 @@ impl JournalReport {
         }
     }
 
+    /// Creates the report on operations without a result that the store of a state has recorded.
+    #[must_use]
+    pub fn of_unfinished(
+        shown: String,
+        run: Option<(String, String)>,
+        in_flight: Vec<InFlight>,
+        state: Option<&State>,
+    ) -> JournalReport {
+        JournalReport {
+            state: shown,
+            run,
+            outcomes: Outcomes::Known,
+            run_ended: true,
+            tainted: state.map_or_else(BTreeSet::new, |state| tainted(&in_flight, state)),
+            in_flight,
+            damage: Vec::new(),
+            kept: None,
+        }
+    }
+
     /// Returns true if the report has something for the user.
     #[must_use]
     pub fn matters(&self) -> bool {

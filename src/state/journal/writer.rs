@@ -12,14 +12,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use system::files::OpenOptionsExt as _;
 
 use super::format::{self, InFlight, MAGIC, Opened, Record, SEALED_MAGIC};
 use super::queue::{Item, MANY, Queue, Shared, Slot};
+use super::recorder::{RecordSink, Recorder};
 use super::replay::answered;
 use super::{Answers, Base, Intent, IntentAction, IntentKey, Outcome};
 use crate::{Codec, StateError};
@@ -68,16 +69,10 @@ impl Writer {
     }
 
     fn start(path: &Path, file: File, opened: Opened, size: u64, codec: Codec) -> io::Result<Writer> {
-        let shared = Arc::new(Shared {
-            path: path.to_owned(),
-            queue: Mutex::default(),
-            work: Condvar::new(),
-            size: AtomicU64::new(size),
-            failing: AtomicBool::new(false),
-            creating: AtomicUsize::new(0),
-            thread: Mutex::default(),
-        });
+        let shared = Arc::new(Shared::new(Some(path.to_owned())));
+        shared.size.store(size, Ordering::Relaxed);
         let mut appender = Appender {
+            path: path.to_owned(),
             shared: shared.clone(),
             file,
             opened,
@@ -94,9 +89,24 @@ impl Writer {
         Ok(Writer(shared))
     }
 
+    /// Creates the journal of a run whose records a store keeps.
+    ///
+    /// # Errors
+    /// No more threads can be started.
+    pub fn in_store(sink: Box<dyn RecordSink>) -> io::Result<Writer> {
+        let shared = Arc::new(Shared::new(None));
+        let mut recorder = Recorder::new(shared.clone(), sink);
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || recorder.run())?;
+        *shared.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(Writer(shared))
+    }
+
+    /// Returns the path of the file; `None` if a store keeps the records.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.0.path
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
     }
 
     /// Returns the size of the file in bytes.
@@ -184,7 +194,8 @@ impl Writer {
     pub fn end_run(self, base: impl FnOnce() -> Result<Base, StateError>) -> Result<(), StateError> {
         // Only writing can fail. The set of open operations is in memory, and correct in any case.
         let _ = self.sync().wait();
-        if self.0.creating.load(Ordering::Relaxed) == 0 {
+        // A store knows itself which operations have not ended.
+        if self.0.path.is_none() || self.0.creating.load(Ordering::Relaxed) == 0 {
             return self.remove();
         }
         let left = base().map(|base| self.queue().items.push(Item::Leave(base)));
@@ -197,12 +208,16 @@ impl Writer {
     /// # Errors
     /// The file cannot be removed.
     pub fn remove(self) -> Result<(), StateError> {
+        let Some(path) = &self.0.path else {
+            self.stop();
+            return Ok(());
+        };
         // The file is removed before the thread ends and releases the lock, so that nobody mistakes the file
         // for a leftover.
-        let removed = fs::remove_file(&self.0.path);
+        let removed = fs::remove_file(path);
         self.stop();
         match removed {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", &self.0.path, e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StateError::io("cannot remove", path, e)),
             _ => Ok(()),
         }
     }
@@ -270,6 +285,7 @@ fn first_bytes(opened: &Opened, records: &[&[u8]], codec: &Codec) -> Result<Vec<
 
 /// The thread's own state.
 struct Appender {
+    path: PathBuf,
     shared: Arc<Shared>,
     file: File,
     opened: Opened,
@@ -398,9 +414,9 @@ impl Appender {
         if let Err(e) = written {
             // The partial record is removed, because it must not precede the next one.
             if let Err(e) = self.back_to_size() {
-                tracing::warn!("the journal {} cannot be cut: {e}", self.shared.path.display());
+                tracing::warn!("the journal {} cannot be cut: {e}", self.path.display());
             }
-            return Err(StateError::io("cannot write the journal", &self.shared.path, e));
+            return Err(StateError::io("cannot write the journal", &self.path, e));
         }
         self.size += bytes.len() as u64;
         self.shared.size.store(self.size, Ordering::Relaxed);
@@ -439,7 +455,7 @@ impl Appender {
     }
 
     fn replace(&self, opened: &Opened) -> Result<(File, u64), StateError> {
-        let path = &self.shared.path;
+        let path = &self.path;
         let cannot = |e| StateError::io("cannot write the journal", path, e);
         let intents = self.open.values().map(|(_, text)| text.as_slice());
         let outcomes = self.recent.iter().map(|(_, text)| text.as_slice());

@@ -17,6 +17,7 @@ mod kind;
 pub mod local;
 mod location;
 pub mod migrate;
+mod objects;
 mod owner;
 mod process;
 pub mod record;

@@ -1,21 +1,27 @@
 //! The state of one workspace of a store, with its lock and its journal: [`Snapshots`], as `state::LocalStore` is that of
 //! a file.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addrs::program::core_version;
 use provider::state_store::{LockFailure, LockRequest};
 use state::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
-use state::{Codec, LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
+use state::{Claims, Codec, LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::{Diagnostic, Diagnostics};
 
+use super::objects::{Records, Unfinished};
 use super::process::Process;
-use super::store::Store;
+use super::store::{Store, error};
 
 /// Pauses between attempts to acquire a lock: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
+
+/// The same for a store whose requests for locks have an order, in which an attempt costs little.
+const FIRST_PAUSE_IN_ORDER: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE_IN_ORDER: Duration = Duration::from_secs(1);
 
 /// Interval at which cancellation is checked while the lock is waited for.
 const TICK: Duration = Duration::from_millis(100);
@@ -35,24 +41,12 @@ pub struct Snapshots {
     keeper: Keeper,
     codec: Codec,
     journal: JournalLocation,
-}
-
-/// Turns the diagnostics of a store into the error of a state.
-fn error(problems: Diagnostics) -> StateError {
-    let mut errors = problems.into_iter().filter(Diagnostic::is_error);
-    let first = errors.next().unwrap_or_else(|| {
-        Diagnostic::error(
-            "Error accessing the state",
-            "The store did not answer, and gave no reason. Run the command again with TF_LOG=debug to see its log.",
-        )
-    });
-    let syntax::DiagnosticParts {
-        summary, mut detail, ..
-    } = first.into_parts();
-    for other in errors {
-        detail.push_str(&format!("\n\n{}: {}", other.summary, other.detail));
-    }
-    StateError::Store { summary, detail }
+    /// Parts that are locked; `None` if there is no lock, or one on the whole state.
+    claims: Option<Claims>,
+    /// Journal in the store, of this run.
+    recorder: Option<Writer>,
+    /// Operations of earlier runs without a result, which the store has recorded.
+    unfinished: Unfinished,
 }
 
 impl Snapshots {
@@ -83,6 +77,9 @@ impl Snapshots {
             keeper: Keeper::new(codec.clone()),
             codec,
             journal: store.journal(workspace)?,
+            claims: None,
+            recorder: None,
+            unfinished: Unfinished::default(),
         };
         if !store.has_workspace(workspace)? {
             snapshots.create().map_err(|e| {
@@ -114,6 +111,28 @@ impl Snapshots {
 
     fn process(&self) -> &Process {
         self.store.process()
+    }
+
+    /// Asks the store for operations of earlier runs without a result. With locks on parts of the state, those on other parts are left
+    /// to the runs that touch them.
+    fn find_unfinished(&mut self) -> Result<(), StateError> {
+        let mut found = self.store.unfinished(&self.workspace).map_err(error)?;
+        if let Some(claims) = self.claims.as_ref().filter(|claims| !claims.is_complete) {
+            let claimed: BTreeSet<String> = claims.objects.iter().map(ToString::to_string).collect();
+            found.retain(|operation| claimed.contains(&operation.intent.address));
+        }
+        let known = self.known.as_ref().and_then(Option::as_ref);
+        self.unfinished.replace(found, JournaledStore::shown(self), known);
+        Ok(())
+    }
+
+    /// Remembers that the user knows of the operations; with a lock, the store forgets them.
+    fn forget_unfinished(&mut self) -> Result<(), StateError> {
+        let operations = self.unfinished.take();
+        match self.lock_id.is_some() && !operations.is_empty() {
+            true => self.store.forget(&self.workspace, &operations).map_err(error),
+            false => Ok(()),
+        }
     }
 
     /// Tries once to acquire the lock. While that takes, calls `ask`, which may report the wait.
@@ -160,16 +179,51 @@ impl JournaledStore for Snapshots {
 }
 
 impl SnapshotStore for Snapshots {
+    fn keeps_objects(&self) -> bool {
+        self.store.keeps_objects()
+    }
+
+    fn lock_objects(
+        &mut self,
+        claims: &Claims,
+        info: &LockInfo,
+        timeout: Duration,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), StateError> {
+        if self.lock_id.is_none() && self.store.keeps_objects() {
+            self.store.claim(&self.workspace, &info.id, claims).map_err(error)?;
+            self.lock(info, timeout, cancelled)?;
+            self.claims = Some(claims.clone());
+            return Ok(());
+        }
+        self.lock(info, timeout, cancelled)
+    }
+
     fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
         if self.lock_id.is_some() {
             return Ok(());
         }
+        let in_order = self.store.keeps_objects();
         let request = LockRequest {
             operation: info.operation.clone(),
             info: info.to_json(),
         };
         let began = Instant::now();
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, longest) = match in_order {
+            true => (FIRST_PAUSE_IN_ORDER, LONGEST_PAUSE_IN_ORDER),
+            false => (FIRST_PAUSE, LONGEST_PAUSE),
+        };
+        // The request would stay in the queue until the end of the session, and others would wait for it.
+        let withdraw = || {
+            if in_order {
+                let withdrawn = self
+                    .process()
+                    .wait(self.process().plugin().unlock(&self.workspace, &info.id));
+                if withdrawn.is_err() {
+                    tracing::debug!("the request for the lock cannot be withdrawn");
+                }
+            }
+        };
         loop {
             let (holder, problems) = match self.try_lock(&request, cancelled) {
                 Ok(id) => {
@@ -204,15 +258,17 @@ impl SnapshotStore for Snapshots {
             let until = Instant::now() + pause;
             while Instant::now() < until {
                 if began.elapsed() >= timeout || cancelled() {
+                    withdraw();
                     return Err(refused(holder));
                 }
                 std::thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(longest);
         }
     }
 
     fn unlock(&mut self) -> Result<(), StateError> {
+        self.claims = None;
         match self.lock_id.take() {
             // A store without lock IDs may still have something to release.
             Some(id) => {
@@ -253,6 +309,9 @@ impl SnapshotStore for Snapshots {
         self.known = Some(state);
         self.outdated = outdated;
         self.replayed = false;
+        if self.store.keeps_objects() {
+            self.find_unfinished()?;
+        }
         if let Some(found) = found {
             // Only the holder of the lock may save the results of the journal.
             let locked = self.lock_id.is_some();
@@ -292,16 +351,29 @@ impl SnapshotStore for Snapshots {
     }
 
     fn journal_report(&self) -> Option<&JournalReport> {
-        self.keeper.report()
+        self.keeper.report().or(self.unfinished.report.as_ref())
     }
 
     fn forget_journal(&mut self) -> Result<(), StateError> {
+        self.forget_unfinished()?;
         self.keeper.forget(self.lock_id.is_some())
     }
 
     fn begin_journal(&mut self, operation: &str, terraform_version: &str) -> Result<Option<Writer>, StateError> {
         if self.known.is_none() {
             self.read()?;
+        }
+        if self.claims.is_some() {
+            let sink = Box::new(Records {
+                store: self.store.clone(),
+                workspace: self.workspace.clone(),
+            });
+            let started = Writer::in_store(sink).map_err(|e| StateError::Store {
+                summary: "Cannot start".to_owned(),
+                detail: format!("The system does not let us start a thread for recording results: {e}"),
+            })?;
+            self.recorder = Some(started.clone());
+            return Ok(Some(started));
         }
         // The new journal replaces an earlier one and continues the store's state, so the store must have the earlier
         // results first.
@@ -319,6 +391,9 @@ impl SnapshotStore for Snapshots {
     }
 
     fn end_journal(&mut self) -> Result<(), StateError> {
+        if let Some(recorder) = self.recorder.take() {
+            return recorder.end_run(Base::default());
+        }
         let known = self.known.clone().flatten();
         self.keeper.end(known.as_ref())
     }

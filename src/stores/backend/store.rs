@@ -11,7 +11,7 @@ use provider::state_store::WorkspaceSupport;
 use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
 use state::journal::JournalLocation;
-use state::{Codec, State};
+use state::{Codec, State, StateError};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
 
@@ -24,6 +24,24 @@ use crate::workspace::DEFAULT;
 
 /// Directory of the journals of states in stores, below the data directory.
 pub(super) const JOURNALS: &str = "journals";
+
+/// Turns the diagnostics of a store into the error of a state.
+pub(super) fn error(problems: Diagnostics) -> StateError {
+    let mut errors = problems.into_iter().filter(Diagnostic::is_error);
+    let first = errors.next().unwrap_or_else(|| {
+        Diagnostic::error(
+            "Error accessing the state",
+            "The store did not answer, and gave no reason. Run the command again with TF_LOG=debug to see its log.",
+        )
+    });
+    let syntax::DiagnosticParts {
+        summary, mut detail, ..
+    } = first.into_parts();
+    for other in errors {
+        detail.push_str(&format!("\n\n{}: {}", other.summary, other.detail));
+    }
+    StateError::Store { summary, detail }
+}
 
 /// A running state store that is not configured yet.
 pub struct StorePlugin {

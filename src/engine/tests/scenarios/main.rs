@@ -5,6 +5,7 @@
 mod support;
 
 mod answers;
+mod claims;
 mod conditions;
 mod data;
 mod deprecations;

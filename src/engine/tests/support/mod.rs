@@ -173,6 +173,18 @@ impl Case {
         (plan, diagnostics)
     }
 
+    /// Plans; returns the claims of the plan on the state.
+    pub fn claims(&self) -> state::Claims {
+        let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
+        let planning = block_on(engine::planner::plan(self.inputs(&source, &environment), &self.options));
+        assert!(
+            !planning.diagnostics.has_errors(),
+            "{}",
+            texts(planning.diagnostics.iter())
+        );
+        engine::claims::of_plan(&self.config, &planning.schemas, &planning.plan.unwrap()).unwrap()
+    }
+
     /// Validates the configuration; returns all diagnostics.
     pub fn validate(&self) -> Diagnostics {
         let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());

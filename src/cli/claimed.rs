@@ -1,0 +1,271 @@
+//! Applies to parts of a state that others can change at the same time.
+//!
+//! A store that keeps objects apart can lock parts of a state. There a plan locks nothing, and an apply locks what it changes and what
+//! that depends on, between the approval of its plan and the first change. If these objects are as the plan saw them, the plan holds for
+//! the state as it is now, whatever else was changed: it is put on that state.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use addrs::{AbsResourceInstance, ConfigResource, Mode};
+use config::Config;
+use engine::plan::Plan;
+use provider::Schemas;
+use state::journal::changes;
+use state::{Claims, InstanceState, State};
+use stores::backend::{StateBackend, StateLocation, history};
+use stores::session::StateSession;
+use syntax::{Diagnostic, Diagnostics};
+use views::verb::Verb;
+
+use crate::outcome::Failure;
+use crate::session::Session;
+use crate::state_addresses;
+
+/// Limit of the objects that a message names.
+const NAMED: usize = 20;
+
+/// A plan whose parts of the state are locked.
+pub struct Claimed {
+    /// The plan on the current state.
+    pub plan: Plan,
+    /// The current state.
+    pub state: State,
+    claims: Claims,
+}
+
+impl Claimed {
+    /// Restores the outputs that the run has not locked: they may be evaluated from objects that others have changed.
+    pub fn keep_unclaimed_outputs(&self, state: &mut State) {
+        state.outputs.retain(|name, _| self.claims.outputs.contains(name));
+        let others = self.state.outputs.iter();
+        let others = others.filter(|(name, _)| !self.claims.outputs.contains(*name));
+        state
+            .outputs
+            .extend(others.map(|(name, output)| (name.clone(), output.clone())));
+    }
+}
+
+/// Returns the time limit for the lock of an operation on its whole state, and that for locks on parts of it; `None` for no lock.
+pub fn locking(backend: &StateBackend, verb: Verb, timeout: Option<Duration>) -> (Option<Duration>, Option<Duration>) {
+    match (backend, verb) {
+        (StateBackend::Store(store), Verb::Plan) if store.keeps_objects() => (None, None),
+        (StateBackend::Store(store), Verb::Apply | Verb::Destroy | Verb::Refresh) if store.keeps_objects() => {
+            (None, timeout)
+        }
+        _ => (timeout, None),
+    }
+}
+
+/// Checks that a saved plan is one of this state. With `by_object`, its objects are compared later.
+///
+/// # Errors
+/// The plan was made from another state, or from an earlier one.
+pub fn check_saved(previous: &State, current: &State, by_object: bool) -> Result<(), Failure> {
+    // The lineage is compared first: a plan of another state must not be reported as stale.
+    if previous.lineage != current.lineage && !previous.lineage.is_empty() {
+        return Err(Failure::new(
+            "Saved plan does not match the given state",
+            "The state has another lineage than the state that the plan was made from: it belongs to another configuration, or was \
+             replaced since then. Make a new plan.",
+        ));
+    }
+    if !by_object && (previous.serial != current.serial || previous.lineage != current.lineage) {
+        return Err(Failure::new(
+            "Saved plan is stale",
+            "The state has been changed since the plan was made, by another apply or by hand. Make a new plan.",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns true if an instance has the same objects in two states.
+fn same(one: Option<&InstanceState>, other: Option<&InstanceState>) -> bool {
+    let one = one.filter(|instance| !instance.is_empty());
+    let other = other.filter(|instance| !instance.is_empty());
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.current == other.current && one.deposed == other.deposed,
+        _ => false,
+    }
+}
+
+/// Lists the claimed objects, and those that depend on destroyed ones, that others have changed since the plan was made.
+fn changed_since(plan: &Plan, current: &State, claims: &Claims) -> Vec<AbsResourceInstance> {
+    let destroyed: BTreeSet<ConfigResource> = plan
+        .changes
+        .iter()
+        .filter(|change| change.after.is_null() && claims.objects.contains(&change.address))
+        .map(|change| change.address.config())
+        .collect();
+    let depends = |address: &AbsResourceInstance| {
+        let instance = current.instance(address);
+        let objects = instance.into_iter().flat_map(|instance| instance.current.iter());
+        let mut dependencies = objects.flat_map(|object| object.dependencies.iter());
+        dependencies.any(|dependency| destroyed.contains(dependency))
+    };
+    let matters = |address: &AbsResourceInstance| {
+        // A plan reads data sources itself.
+        let is_needed = address.resource.resource.mode == Mode::Managed && claims.needs(address);
+        claims.objects.contains(address) || is_needed || depends(address)
+    };
+    let others = changes(&plan.previous_state, current).into_iter();
+    let others = others.map(|change| change.address).filter(matters);
+    // Another run may have recorded the same refreshed object.
+    others
+        .filter(|address| !same(plan.prior_state.instance(address), current.instance(address)))
+        .collect()
+}
+
+/// Puts a plan on the current state: the objects that others have changed are as they are now.
+fn on_current(plan: &Plan, current: &State) -> Plan {
+    let mut prior = current.clone();
+    for change in changes(&plan.previous_state, &plan.prior_state) {
+        let (before, now) = (
+            plan.previous_state.instance(&change.address),
+            current.instance(&change.address),
+        );
+        if same(before, now) {
+            prior.set_instance(&change.address, &change.provider, change.objects);
+        }
+    }
+    Plan {
+        prior_state: prior,
+        previous_state: current.clone(),
+        ..plan.clone()
+    }
+}
+
+/// Parts of a state that are locked for a plan that did not hold.
+struct Held {
+    claims: Claims,
+    /// Claimed objects that others had changed since the plan.
+    changed: Vec<AbsResourceInstance>,
+}
+
+/// The state that an operation is about, and its configuration.
+pub struct Subject<'o> {
+    pub session: &'o Session,
+    pub states: &'o StateSession<'o>,
+    pub config: &'o Config,
+    pub schemas: &'o Schemas,
+    pub cancelled: &'o dyn Fn() -> bool,
+}
+
+/// Locks of an operation on parts of its state.
+#[derive(Default)]
+pub struct PartLocks {
+    /// Time limit for locks on parts of the state; `None` if the operation needs none.
+    pub timeout: Option<Duration>,
+    /// Plan whose parts of the state are locked.
+    pub claimed: Option<Claimed>,
+    held: Option<Held>,
+}
+
+impl PartLocks {
+    pub fn new(timeout: Option<Duration>) -> PartLocks {
+        PartLocks {
+            timeout,
+            ..PartLocks::default()
+        }
+    }
+
+    /// Locks the parts of the state that a plan is about, and puts the plan on the state as it is then. Returns false if others have
+    /// changed these objects since the plan was made: `state` is then the new one, for another plan, and the parts stay locked.
+    ///
+    /// # Errors
+    /// The locks are held by others, or the state was replaced by another one.
+    pub fn claim(&mut self, subject: &Subject<'_>, state: &mut State, plan: &Plan) -> Result<bool, Diagnostics> {
+        let Some(timeout) = self.timeout else {
+            return Ok(true);
+        };
+        let claims = engine::claims::of_plan(subject.config, subject.schemas, plan)?;
+        if self.held.as_ref().is_some_and(|held| held.claims.cover(&claims)) {
+            // Nobody else can have changed them since they were read for this plan.
+            self.claimed = Some(Claimed {
+                plan: plan.clone(),
+                state: state.clone(),
+                claims,
+            });
+            return Ok(true);
+        }
+        if self.held.take().is_some() {
+            subject.states.unlock()?;
+        }
+        let current = subject.states.lock_objects(&claims, timeout, subject.cancelled)?;
+        let mut current = current.unwrap_or_default();
+        state_addresses::translate(subject.session, subject.config, &mut current);
+        let lineage = &plan.previous_state.lineage;
+        if *lineage != current.lineage && !lineage.is_empty() {
+            return Err(Diagnostic::error(
+                "State was replaced since the plan",
+                "The state has another lineage than the one that the plan was made from. Nothing was changed. Make a new plan.",
+            )
+            .into());
+        }
+        let changed = changed_since(plan, &current, &claims);
+        if changed.is_empty() {
+            self.claimed = Some(Claimed {
+                plan: on_current(plan, &current),
+                state: current,
+                claims,
+            });
+            return Ok(true);
+        }
+        *state = current;
+        self.held = Some(Held { claims, changed });
+        Ok(false)
+    }
+
+    /// Returns the error for a plan that does not hold, and that was approved or saved.
+    pub fn stale(&self, summary: &str, location: &StateLocation) -> Diagnostic {
+        let list = self.listed(location);
+        Diagnostic::error(
+            summary,
+            format!(
+                "Another run has changed objects that this plan changes or depends on, so the plan does not hold any more. Nothing was \
+                 changed. Make a new plan.{list}"
+            ),
+        )
+    }
+
+    /// Returns the warning for a plan that does not hold, and is made again.
+    pub fn planned_again(&self, location: &StateLocation) -> Diagnostic {
+        let list = self.listed(location);
+        Diagnostic::warning(
+            "Objects changed since the plan",
+            format!(
+                "Another run has changed objects that this plan changes or depends on. The plan is made again.{list}"
+            ),
+        )
+    }
+
+    /// Lists the changed objects with the runs that have changed them last.
+    fn listed(&self, location: &StateLocation) -> String {
+        let changed = self.held.as_ref().map_or(&[][..], |held| &held.changed);
+        let list: String = changed
+            .iter()
+            .take(NAMED)
+            .map(|address| format!("\n  - {address}{}", last_change(location, address)))
+            .collect();
+        match changed.len().saturating_sub(NAMED) {
+            0 => list,
+            more => format!("{list}\n  - and {more} more"),
+        }
+    }
+}
+
+/// Describes the run that has changed an object last; empty if the history does not say it.
+fn last_change(location: &StateLocation, address: &AbsResourceInstance) -> String {
+    let StateBackend::Store(store) = &location.backend else {
+        return String::new();
+    };
+    let subject = history::Subject::Instance(address.clone());
+    let runs = store.runs(&location.workspace, Some(&subject)).unwrap_or_default();
+    runs.first().map_or_else(String::new, |run| {
+        format!(
+            ", by run {} ({} of {}, begun at {})",
+            run.run, run.operation, run.who, run.started_at
+        )
+    })
+}
