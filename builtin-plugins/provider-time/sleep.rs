@@ -1,9 +1,8 @@
 //! The resource `time_sleep`.
 
 use monoform_sdk::schema::{Attribute, computed, optional};
-use monoform_sdk::{
-    Attr, Context, Diagnostic, Diagnostics, Resource, Result, Schema, Stop, Validator, async_trait, model,
-};
+use monoform_sdk::validate::at_least_one_of;
+use monoform_sdk::{Attr, Context, Diagnostic, Resource, Result, Schema, Stop, Validator, async_trait, model};
 
 use crate::duration::parse_wait;
 use crate::moment::Moment;
@@ -14,16 +13,19 @@ const DESTROY: &str = "destroy_duration";
 
 const RULE: &str = "must be a number followed by one of the units ms, s, m or h, such as 30s";
 
-fn duration() -> Attribute {
-    optional().validate(Validator::custom(|check| {
-        let text = check.value.as_str()?;
-        if parse_wait(text).is_some() {
-            return None;
-        }
-        let name = check.path.to_string();
-        let detail = format!("Attribute {} {RULE}, got: {text}", name.trim_start_matches('.'));
-        Some(Diagnostic::error("Invalid Attribute Value Match", detail).at(check.path.clone()))
-    }))
+/// Duration of a pause, of which there must be one. As in the official provider, each of the two attributes gets the error.
+fn duration(both: &'static [&'static str]) -> Attribute {
+    optional()
+        .validate(at_least_one_of(both))
+        .validate(Validator::custom(|check| {
+            let text = check.value.as_str()?;
+            if parse_wait(text).is_some() {
+                return None;
+            }
+            let name = check.path.to_string();
+            let detail = format!("Attribute {} {RULE}, got: {text}", name.trim_start_matches('.'));
+            Some(Diagnostic::error("Invalid Attribute Value Match", detail).at(check.path.clone()))
+        }))
 }
 
 model! {
@@ -33,9 +35,9 @@ model! {
         /// made.
         pub triggers: Triggers = optional().requires_replace(),
         /// Pause after creation: a number followed by ms, s, m or h.
-        pub create_duration: Attr<String> = duration(),
+        pub create_duration: Attr<String> = duration(&[DESTROY, CREATE]),
         /// Pause before destruction: a number followed by ms, s, m or h.
-        pub destroy_duration: Attr<String> = duration(),
+        pub destroy_duration: Attr<String> = duration(&[CREATE, DESTROY]),
         /// End of the pause after creation, in the format of RFC 3339.
         pub id: Attr<String> = computed().keep(),
     }
@@ -65,18 +67,6 @@ impl Resource for TimeSleep {
     fn schema(&self) -> Schema {
         Schema::of::<Model>()
             .describe("Waits when it is created or destroyed, so that objects that depend on it are created later.")
-    }
-
-    fn validate(&self, config: &Model) -> Diagnostics {
-        let mut found = Diagnostics::new();
-        if config.create_duration.is_null() && config.destroy_duration.is_null() {
-            // As in the official provider, each of the two attributes gets the error.
-            for (this, other) in [(CREATE, DESTROY), (DESTROY, CREATE)] {
-                let detail = format!("At least one attribute out of [{other},{this}] must be specified");
-                found.push(Diagnostic::error("Invalid Attribute Combination", detail).at_attribute(this));
-            }
-        }
-        found
     }
 
     async fn create(&self, plan: Model, cx: &mut Context<()>) -> Result<Model> {

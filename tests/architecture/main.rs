@@ -48,7 +48,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "monoform-authors",
         &[
-            "engine", "packages", "oci", "plugins", "proto", "provider", "schema", "syntax", "cty", "files",
+            "engine", "testing", "config", "packages", "oci", "plugins", "proto", "provider", "lang", "schema",
+            "syntax", "cty", "files", "process",
         ],
     ),
     ("monoform-pack", &["archive", "files"]),

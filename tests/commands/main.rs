@@ -14,7 +14,7 @@
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and the built-in plugins; only recording needs it. Tests without a transcript are in [`own`],
-//! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`provider_instances`],
+//! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`provider_instances`], [`provider_test`],
 //! [`shown`], [`state_serve`], [`foreign_states`] and [`backend`].
 
 #![allow(
@@ -52,6 +52,7 @@ mod own;
 mod partial_refresh;
 mod provider;
 mod provider_instances;
+mod provider_test;
 mod reading;
 mod review;
 mod self_check;
@@ -121,6 +122,7 @@ fn main() -> ExitCode {
         .chain(markdown::TESTS)
         .chain(opentofu::TESTS)
         .chain(provider_instances::TESTS)
+        .chain(provider_test::TESTS)
         .chain(review::TESTS)
         .chain(matrix::TESTS)
         .chain(reading::TESTS)

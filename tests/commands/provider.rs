@@ -11,6 +11,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("provider::plans_are_checked_with_a_configuration", configured),
     ("provider::programs_that_are_no_providers_fail", bad),
     ("provider::releases_are_installed_from_their_mirror", released),
+    ("provider::projects_are_built_with_the_same_bytes_anywhere", built),
     ("provider::checksums_are_signed", signed),
     ("provider::new_projects_have_names_licences_and_the_sdk", new_project),
     ("provider::new_projects_compile_and_pass_their_tests", compiled),
@@ -281,6 +282,45 @@ fn installed(w: &Workspace) {
     }
 }
 
+/// A project without dependencies, whose executable is no provider: only its bytes count here.
+fn built() {
+    let manifest =
+        "[package]\nname = \"terraform-provider-zoo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n";
+    let main = "fn main() {\n    panic!(\"{}\", std::env::args().count());\n}\n";
+    let files = [("Cargo.toml", manifest), ("src/main.rs", main)];
+    let (one, two) = (Workspace::with(&files), Workspace::with(&files));
+    let cargo = std::path::Path::new(env!("CARGO")).parent().expect("a directory");
+    let path = format!("{}:{}", cargo.display(), std::env::var("PATH").expect("PATH"));
+    let release = ["provider", "release", "-build", "-protocol=6"];
+    let sums = [one, two].map(|w| {
+        let w = w.env("PATH", path.clone());
+        w.run(&[&release[..], &["1.0.0"]].concat()).ok();
+        (w.read("release/terraform-provider-zoo_1.0.0_SHA256SUMS"), w)
+    });
+    assert_eq!(sums[0].0, sums[1].0);
+    let (_, w) = &sums[0];
+    for (arguments, expected) in [
+        (&["-target=nothing"][..], &["Unknown target", "nothing"][..]),
+        (
+            &["-target=mips64-openwrt-linux-musl"],
+            &[
+                "Targets are not installed",
+                "rustup target add mips64-openwrt-linux-musl",
+            ],
+        ),
+        (&["-from=release"], &["Incompatible command-line flags"]),
+        (&["-name=other"], &["No provider executable"]),
+    ] {
+        w.run(&[&release[..], arguments, &["1.0.0"]].concat())
+            .fails_with(expected);
+    }
+    w.write("src/main.rs", "fn main() {");
+    w.run(&[&release[..], &["1.0.0"]].concat())
+        .fails_with(&["Failed to build", "unclosed delimiter"]);
+    w.run(&["provider", "release", "-target=x", "1.0.0"])
+        .fails_with(&["-target", "-build"]);
+}
+
 fn signed() {
     let Some(gpg) = needs("gpg", "provider::signed") else {
         return;
@@ -378,15 +418,20 @@ fn compiled() {
         dir.join("Cargo.lock"),
     )
     .expect("a copy");
+    let target = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("");
     for arguments in [&["test", "--quiet"][..], &["build", "--quiet"], &["fmt", "--check"]] {
         let ran = std::process::Command::new(env!("CARGO"))
             .args(arguments)
             .current_dir(&dir)
             .env("CARGO_INCREMENTAL", "0")
+            // Dependencies that this repository has built with the same features are not built again.
+            .env("CARGO_TARGET_DIR", &target)
             .output();
         support::ran(ran.expect("cargo starts")).ok();
     }
-    let program = "target/debug/terraform-provider-zoo";
+    let program = dir.join("terraform-provider-zoo");
+    symlink(target.join("debug/terraform-provider-zoo"), &program).expect("a link");
+    let program = "terraform-provider-zoo";
     let w_in_project = ["-chdir=terraform-provider-zoo", "provider"];
     w.run(&[&w_in_project[..], &["check", "-timeout=60s", program]].concat())
         .ok()
@@ -394,4 +439,10 @@ fn compiled() {
     w.run(&[&w_in_project[..], &["docs", "."]].concat())
         .ok()
         .shows(&["Wrote docs/resources/note.md"]);
+    let terraform = needs("terraform", NAME).map(|path| format!("-with={}", path.display()));
+    let own = format!("-with={}", support::monoform());
+    let mut test = vec!["-chdir=terraform-provider-zoo", "provider", "test", &own];
+    test.extend(terraform.as_deref());
+    test.push(".");
+    w.run(&test).ok().shows(&[" 0 failed"]);
 }

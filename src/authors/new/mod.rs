@@ -106,6 +106,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/main.rs", include_str!("project/src/main.rs")),
     ("src/note.rs", include_str!("project/src/note.rs")),
     ("src/provider.rs", include_str!("project/src/provider.rs")),
+    ("tests/note.acctest.hcl", include_str!("project/tests/note.acctest.hcl")),
 ];
 
 /// Returns true for names that are both a prefix of types and a part of a file name.

@@ -2,6 +2,7 @@
 //!
 //! The same executables give the same bytes: archives have no times, and files are in the order of their names.
 
+mod build;
 mod platform;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ use packages::local_mirror;
 use sha2::{Digest, Sha256};
 use syntax::Diagnostic;
 use versions::Version;
+
+pub use build::{Build, BuildError};
 
 /// Beginning of the names of provider executables.
 const PREFIX: &str = "terraform-provider-";

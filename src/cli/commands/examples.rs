@@ -305,6 +305,16 @@ const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "provider test",
+        &[
+            (".", "Run the acceptance tests of a project with its newest executable."),
+            (
+                "-with=terraform -with=tofu -junit-xml=report.xml .",
+                "Run them in other programs, with a report for CI.",
+            ),
+        ],
+    ),
+    (
         "provider new",
         &[(
             "-sdk=../monoform zoo",

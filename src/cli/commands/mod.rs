@@ -103,7 +103,16 @@ impl Command {
 }
 
 /// Commands whose `-json` is a stream of events.
-const STREAMING: &[&str] = &["plan", "apply", "destroy", "refresh", "init", "query", "test"];
+const STREAMING: &[&str] = &[
+    "plan",
+    "apply",
+    "destroy",
+    "refresh",
+    "init",
+    "query",
+    "test",
+    "provider test",
+];
 
 /// Commands whose standard output is a result that scripts capture. With `-json`, this holds for every command.
 const CAPTURED: &[&str] = &[
@@ -172,6 +181,7 @@ const COMMANDS: &[&Command] = &[
     &provider::DOCS,
     &provider::NEW,
     &provider::RELEASE,
+    &provider::TEST,
     &providers::COMMAND,
     &providers::LOCK,
     &providers::MIRROR,

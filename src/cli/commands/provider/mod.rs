@@ -4,6 +4,7 @@ mod check;
 mod docs;
 mod new;
 mod release;
+mod test;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use check::COMMAND as CHECK;
 pub use docs::COMMAND as DOCS;
 pub use new::COMMAND as NEW;
 pub use release::COMMAND as RELEASE;
+pub use test::COMMAND as TEST;
 
 /// Beginning of the names of provider executables.
 const PREFIX: &str = "terraform-provider-";

@@ -15,7 +15,7 @@ pub const COMMAND: Command = Command {
     about: "Make the project of a new provider",
     positional: "NAME",
     details: "Makes a project in Rust that compiles: a provider with a configuration, a resource, a data source, a function, \
-      their tests and examples, a workflow for CI and a README. Its types begin with NAME. The project depends on the crates of the SDK \
+      their tests, an acceptance test, examples, a workflow for CI and a README. Its types begin with NAME. The project depends on the crates of the SDK \
       by their version. They are not published yet: until they are, name a copy of this program's repository by the option -sdk, and the \
       project depends on its directories.",
     declare: flags::declare::<Arguments>,

@@ -5,7 +5,7 @@ use std::process::{Command as Process, Stdio};
 
 use addrs::Provider;
 use addrs::platform::Platform;
-use authors::release::{Executables, Release, ReleaseError, Written, mirror, oci_layout};
+use authors::release::{Build, BuildError, Executables, Release, ReleaseError, Written, mirror, oci_layout};
 use plugins::probe::{Probe, Start};
 use versions::Version;
 
@@ -21,7 +21,8 @@ pub const COMMAND: Command = Command {
     positional: "VERSION",
     details: "Makes of built executables what a registry takes for a release: an archive for each platform, a manifest with the \
       protocols, the checksums, and with -sign their signature by the program gpg. The platform of an executable is that in its \
-      header, or that of the directory it is in, if its name is like linux_amd64. The same executables give the same bytes. With \
+      header, or that of the directory it is in, if its name is like linux_amd64. With -build, cargo builds the project in the working \
+      directory first, for each -target; paths of this machine do not get into the executables. The same executables give the same bytes. With \
       -mirror the release is also put into a directory that is a filesystem mirror and the content of a network mirror, with \
       -oci into an OCI image layout, from which tools such as oras copy it into a repository. Nothing is published.",
     declare: flags::declare::<Arguments>,
@@ -34,6 +35,8 @@ const LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
 
 struct Arguments {
     from: Option<String>,
+    build: bool,
+    targets: Vec<String>,
     out: String,
     name: Option<String>,
     include: Vec<String>,
@@ -51,7 +54,17 @@ impl FromFlags for Arguments {
             from: flags.value(
                 "from",
                 "DIR",
-                "Directory with the executables, itself or in directories of it. Required.",
+                "Directory with the executables, itself or in directories of it. Required without -build.",
+            ),
+            build: flags.switch(
+                "build",
+                false,
+                "Build the executables of the project in the working directory with cargo, in its profile \"release\".",
+            ),
+            targets: flags.values(
+                "target",
+                "TARGET",
+                "With -build, a target of rustc, such as aarch64-unknown-linux-musl. Can be repeated. Without it, that of this machine.",
             ),
             out: flags.value_or("out", "DIR", "release", "Directory for the files of the release."),
             name: flags.value(
@@ -90,14 +103,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let version = one(&arguments.positional, "the version of the release, such as 1.2.3")?;
     let version = Version::parse(version.strip_prefix('v').unwrap_or(version))
         .map_err(|_| Failure::usage("Invalid version", format!("\"{version}\" is no version such as 1.2.3.")))?;
-    let Some(from) = &arguments.from else {
-        return Err(Failure::usage(
-            "Missing option",
-            "Name the directory with the executables by the option -from.",
-        ));
-    };
     let source = address(arguments)?;
-    let executables = Executables::find(Path::new(from), arguments.name.as_deref()).map_err(|error| failure(&error))?;
+    let executables = executables(session, arguments)?;
     if let Some(source) = source.as_ref().filter(|source| *source.ty != *executables.name) {
         return Err(Failure::new(
             "Another provider in -source",
@@ -133,6 +140,42 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::text(out))
 }
 
+/// Finds the executables, or builds them.
+fn executables(session: &Session, arguments: &Arguments) -> Result<Executables, Failure> {
+    let name = arguments.name.as_deref();
+    match &arguments.from {
+        Some(_) if arguments.build => Err(Failure::usage(
+            "Incompatible command-line flags",
+            "Executables are either built by -build or found by -from.",
+        )),
+        None if arguments.build => {
+            let build = Build {
+                dir: Path::new("."),
+                targets: &arguments.targets,
+                name,
+                environment: &session.env,
+            };
+            build.run().map_err(|error| match &error {
+                BuildError::Release(error) => failure(error),
+                BuildError::NotRun { .. } => failed("Failed to run program", &error),
+                BuildError::UnknownTarget(_) => failed("Unknown target", &error),
+                BuildError::NotInstalled(_) => failed("Targets are not installed", &error),
+                BuildError::Failed(_) => failed("Failed to build", &error),
+                BuildError::Nothing(_) => failed("No provider executable", &error),
+            })
+        }
+        _ if !arguments.targets.is_empty() => Err(Failure::usage(
+            "Missing option",
+            "The option -target is a target of -build.",
+        )),
+        Some(from) => Executables::find(Path::new(from), name).map_err(|error| failure(&error)),
+        None => Err(Failure::usage(
+            "Missing option",
+            "Name the directory with the executables by the option -from, or build them by -build.",
+        )),
+    }
+}
+
 /// Returns the address in a mirror. `-mirror` and `-source` go together.
 fn address(arguments: &Arguments) -> Result<Option<Provider>, Failure> {
     match (&arguments.mirror, &arguments.source) {
@@ -159,6 +202,11 @@ fn failure(error: &ReleaseError) -> Failure {
         ReleaseError::SeveralProviders(..) => "Several providers",
         ReleaseError::Read { .. } | ReleaseError::Write { .. } | ReleaseError::Archive(_) => "Failed to write release",
     };
+    failed(summary, error)
+}
+
+/// Returns a failure whose detail is an error as a sentence.
+fn failed(summary: &str, error: &dyn std::error::Error) -> Failure {
     let text = error.to_string();
     let mut characters = text.chars();
     let first = characters
