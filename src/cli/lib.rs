@@ -35,6 +35,7 @@ mod process;
 mod remote_run;
 mod remote_states;
 mod session;
+mod spans;
 mod state_addresses;
 mod state_session;
 mod store_context;

@@ -43,6 +43,7 @@ use crate::outcome::{Failure, Outcome, Within as _};
 use crate::planned_variables;
 use crate::plugin_source::Plugins;
 use crate::session::Session;
+use crate::spans::Spans;
 use crate::state_session::{opening_of_operation, warn_of_state_flag};
 use crate::validation::beyond_loading;
 use crate::workdir::{self, Project};
@@ -363,9 +364,21 @@ impl<'s> Operation<'s> {
     /// Returns the view that the command line selects: text or JSON.
     fn reporter(&self, work: Work) -> Reporter {
         match &self.session.stream {
-            Some(stream) => Reporter::new(vec![stream.clone() as Arc<dyn OperationView>]),
+            Some(stream) => self.traced(vec![stream.clone() as Arc<dyn OperationView>], work),
             None => self.showing(Progress::new, work),
         }
+    }
+
+    /// Returns the reporter of these views, and of the spans if a trace is recorded.
+    fn traced(&self, mut views: Vec<Arc<dyn OperationView>>, work: Work) -> Reporter {
+        if let Some(tracer) = &self.session.tracer {
+            let phase = match work.counted {
+                true => "Apply phase",
+                false => "Plan phase",
+            };
+            views.push(Arc::new(Spans::begin(tracer, phase)));
+        }
+        Reporter::new(views)
     }
 
     /// Returns the views for text: lines and, on a terminal, the live area.
@@ -390,7 +403,7 @@ impl<'s> Operation<'s> {
         if let Some(live) = Live::start(ui, work) {
             views.push(live);
         }
-        Reporter::new(views)
+        self.traced(views, work)
     }
 
     /// Adds warnings that are shown with those of the operation, after the plan.

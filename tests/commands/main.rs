@@ -15,7 +15,7 @@
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and the built-in plugins; only recording needs it. Tests without a transcript are in [`own`],
 //! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`provider_instances`],
-//! [`shown`], [`foreign_states`] and [`backend`].
+//! [`shown`], [`traces`], [`foreign_states`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -57,6 +57,7 @@ mod review;
 mod self_check;
 mod shown;
 mod suggestions;
+mod traces;
 
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
@@ -126,6 +127,7 @@ fn main() -> ExitCode {
         .chain(self_check::TESTS)
         .chain(shown::TESTS)
         .chain(suggestions::TESTS)
+        .chain(traces::TESTS)
         .chain(backend::TESTS);
     for (name, test) in all {
         trials.push(Trial::test(*name, move || {
