@@ -65,13 +65,16 @@ pub(crate) fn split(function: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// Signatures of functions by name.
+type Signatures = BTreeMap<Arc<str>, Arc<Signature>>;
+
 /// An open provider configuration, and the functions that it offers.
 pub(crate) struct Configured {
     process: Arc<dyn provider::Provider>,
     /// False if a part of the configuration is not known yet.
     known: bool,
     /// Functions that the provider offers beside those of its schema.
-    offered: OnceLock<Result<BTreeMap<Arc<str>, Arc<Signature>>, CallError>>,
+    offered: OnceLock<Result<Signatures, CallError>>,
     /// Results of calls.
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
 }
@@ -107,7 +110,7 @@ impl Configured {
         )))
     }
 
-    fn ask(&self) -> Result<BTreeMap<Arc<str>, Arc<Signature>>, CallError> {
+    fn ask(&self) -> Result<Signatures, CallError> {
         let process = self.process.clone();
         let functions = match wait(async move { process.functions().await }) {
             None => {
