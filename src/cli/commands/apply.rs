@@ -403,11 +403,15 @@ fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
     let text = if destroying {
         format!("Destroy complete! Resources: {destroyed} destroyed.")
     } else {
-        let imports = (imported > 0)
-            .then(|| format!("{imported} imported, "))
-            .unwrap_or_default();
+        let imports = match imported {
+            0 => String::new(),
+            imported => format!("{imported} imported, "),
+        };
         let forgets = forgotten > 0 && Tool::current().is_opentofu();
-        let forgets = forgets.then(|| format!(", {forgotten} forgotten")).unwrap_or_default();
+        let forgets = match forgets {
+            true => format!(", {forgotten} forgotten"),
+            false => String::new(),
+        };
         format!("Apply complete! Resources: {imports}{added} added, {changed} changed, {destroyed} destroyed{forgets}.")
     };
     let actions = match (invoked, failed) {
