@@ -145,7 +145,7 @@ impl Settings {
         };
         let database = take("dbname").unwrap_or_else(|| user.clone());
         let (explicit, passfile) = (take("password"), take("passfile"));
-        let hosts = pairs(&host, &port);
+        let hosts = hosts_with_ports(&host, &port);
         // The library has one password for all hosts: it is that of the first host that the file has.
         let stored = |(host, port): &(&str, &str)| stored_password(passfile.as_deref(), [host, port, &database, &user]);
         let password = explicit.or_else(|| hosts.iter().find_map(stored));
@@ -212,7 +212,7 @@ impl Settings {
 }
 
 /// Returns the hosts of a connection with their ports. The last port is that of all further hosts.
-fn pairs<'t>(hosts: &'t str, ports: &'t str) -> Vec<(&'t str, &'t str)> {
+fn hosts_with_ports<'t>(hosts: &'t str, ports: &'t str) -> Vec<(&'t str, &'t str)> {
     let ports: Vec<&str> = ports.split(',').map(str::trim).collect();
     let port = |i: usize| ports.get(i).or(ports.last()).copied().unwrap_or("5432");
     let hosts = hosts.split(',').map(|host| host.trim_matches(['[', ']']));
@@ -457,7 +457,10 @@ mod tests {
 
     #[test]
     fn hosts_have_their_ports_and_one_socket_does_not_turn_encryption_off() {
-        assert_eq!(pairs("a,[::1],c", "1,2"), [("a", "1"), ("::1", "2"), ("c", "2")]);
+        assert_eq!(
+            hosts_with_ports("a,[::1],c", "1,2"),
+            [("a", "1"), ("::1", "2"), ("c", "2")]
+        );
         let mode = |text: &str| {
             Settings::from_parameters(parse(text).unwrap())
                 .unwrap()

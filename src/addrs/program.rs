@@ -79,6 +79,15 @@ impl Mode {
         }
     }
 
+    /// Returns the tool at whose paths the user's files are.
+    #[must_use]
+    pub fn paths(self) -> system::Tool {
+        match self {
+            Mode::Monoform | Mode::Terraform => system::Tool::Terraform,
+            Mode::OpenTofu => system::Tool::OpenTofu,
+        }
+    }
+
     /// Returns the name of the tool that the version belongs to.
     #[must_use]
     pub fn tool(self) -> &'static str {

@@ -37,6 +37,7 @@ mod remote_run;
 mod remote_states;
 mod reporting;
 mod session;
+mod spans;
 mod state_addresses;
 mod state_session;
 mod store_context;

@@ -11,11 +11,12 @@ use views::status::StatusLines;
 use views::ui::Ui;
 
 use crate::session::Session;
+use crate::spans::Spans;
 
 /// Returns the view that the command line selects: text or JSON.
 pub fn reporter(session: &Session, work: Work) -> Reporter {
     match &session.stream {
-        Some(stream) => Reporter::new(vec![stream.clone() as Arc<dyn OperationView>]),
+        Some(stream) => traced(session, vec![stream.clone() as Arc<dyn OperationView>], work),
         None => showing(session, Progress::new, work),
     }
 }
@@ -41,6 +42,18 @@ pub fn showing(session: &Session, progress: impl Fn(Arc<Ui>) -> Progress, work: 
     }
     if let Some(live) = Live::start(ui, work) {
         views.push(live);
+    }
+    traced(session, views, work)
+}
+
+/// Returns the reporter of these views, and of the spans if a trace is recorded.
+fn traced(session: &Session, mut views: Vec<Arc<dyn OperationView>>, work: Work) -> Reporter {
+    if let Some(tracer) = &session.tracer {
+        let phase = match work.counted {
+            true => "Apply phase",
+            false => "Plan phase",
+        };
+        views.push(Arc::new(Spans::begin(tracer, phase)));
     }
     Reporter::new(views)
 }

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use addrs::program::Mode;
 use config::files::Disk;
 use config::values::{SetVariables, ValueInputs, VariableFlag};
 use engine::inputs::ModuleDeprecations;
@@ -61,6 +62,8 @@ pub struct Surroundings {
     pub working_dir: PathBuf,
     /// Modules that are read from memory, because they cannot be installed anywhere.
     pub mounts: OnceLock<Arc<Mounts>>,
+    /// Recorder of spans, if a trace is asked for.
+    pub tracer: Option<Arc<traces::Tracer>>,
 }
 
 /// Parsed arguments that other modules than the command's own need.
@@ -125,6 +128,7 @@ impl Session {
             original_dir: self.original_dir.clone(),
             working_dir: dir,
             mounts: self.mounts.clone(),
+            tracer: self.tracer.clone(),
         };
         Session::new(surroundings, invocation)
     }
@@ -188,6 +192,7 @@ impl Surroundings {
             original_dir: working_dir.clone(),
             working_dir,
             mounts: OnceLock::new(),
+            tracer: None,
         }
     }
 
@@ -230,6 +235,10 @@ impl Surroundings {
                 let absolute = self.original_dir.join(path).into_os_string();
                 settings.environment.insert(name.to_owned(), absolute);
             }
+        }
+        // Programs that plugins start, those of local-exec among them, continue the trace.
+        if let Some(parent) = self.tracer.as_ref().and_then(|tracer| tracer.current_traceparent()) {
+            settings.traceparent = Some(parent);
         }
         settings.schemas = SchemaStore::from_environment(&self.env).map(Arc::new);
         let (ui, stream) = (self.ui.clone(), self.stream.clone());
@@ -279,13 +288,14 @@ impl Surroundings {
     /// Returns the client for requests to registries and other hosts. It costs nothing before the first request.
     #[must_use]
     pub fn net(&self) -> net::Client {
-        let plugins = self.env.home().map(|home| home.join(".terraform.d/plugins"));
+        let paths = self.env.cli_configuration(Mode::current().paths());
+        let plugins = paths.into_iter().flat_map(|paths| paths.plugins);
         let platform = addrs::platform::Platform::current().to_string();
         let (ui, stream, beside) = (self.ui.clone(), self.stream.clone(), self.form.beside_results);
         let client = net::Client::new(net::NetSettings {
             environment: files::Environment::clone(&self.env),
             hosts: self.cli_config.hosts.clone(),
-            helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
+            helper_dirs: plugins.flat_map(|dir| [dir.join(&platform), dir]).collect(),
             terraform_version: core_version().to_owned(),
             product: format!("Monoform/{}", crate::VERSION),
         });

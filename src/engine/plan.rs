@@ -291,6 +291,8 @@ pub struct Totals {
     pub changed: usize,
     /// Destroyed objects, old ones of replacements included.
     pub destroyed: usize,
+    /// Objects that leave the state without being destroyed. Only OpenTofu counts them.
+    pub forgotten: usize,
     /// Invocations of actions.
     pub invoked: usize,
 }
@@ -302,12 +304,17 @@ impl fmt::Display for Totals {
             added,
             changed,
             destroyed,
+            forgotten,
             invoked,
         } = self;
         if *imported > 0 {
             write!(f, "{imported} to import, ")?;
         }
-        write!(f, "{added} to add, {changed} to change, {destroyed} to destroy.")?;
+        write!(f, "{added} to add, {changed} to change, {destroyed} to destroy")?;
+        if *forgotten > 0 && addrs::program::Mode::current().is_opentofu() {
+            write!(f, ", {forgotten} to forget")?;
+        }
+        f.write_str(".")?;
         if *invoked > 0 {
             write!(f, " Actions: {invoked} to invoke.")?;
         }
@@ -326,6 +333,8 @@ impl PlanView<'_> {
         // A data source that leaves the state is not destroyed.
         for change in self.changes.iter().filter(|change| !change.drops_data_source()) {
             totals.imported += usize::from(change.importing.is_some());
+            let forgets = matches!(change.action, Action::Forget | Action::CreateThenForget);
+            totals.forgotten += usize::from(forgets);
             for step in change.action.steps() {
                 match step {
                     Action::Create => totals.added += 1,

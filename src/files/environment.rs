@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use system::Os;
+use system::{CliPaths, Os, Surroundings, Tool};
 
 #[derive(Clone, Debug, Default)]
 pub struct Environment(BTreeMap<String, String>);
@@ -60,11 +60,16 @@ impl Environment {
             .or_else(std::env::home_dir)
     }
 
-    /// Returns the file of the user's CLI configuration, and the directory with further files.
+    /// Returns the paths of the user's CLI configuration, at those of a tool.
     #[must_use]
-    pub fn cli_configuration(&self) -> Option<(PathBuf, PathBuf)> {
-        let variable = |name: &str| self.get(name).map(str::to_owned);
-        Os::CURRENT.cli_configuration(self.home().as_deref(), &variable)
+    pub fn cli_configuration(&self, tool: Tool) -> Option<CliPaths> {
+        let home = self.home();
+        let surroundings = Surroundings {
+            home: home.as_deref(),
+            variable: &|name| self.get(name).map(str::to_owned),
+            exists: &Path::exists,
+        };
+        Os::CURRENT.cli_configuration(tool, surroundings)
     }
 
     /// Replaces `$NAME` and `${NAME}` by the rules of Go's `os.Expand`. Unset variables become empty; the second result has their

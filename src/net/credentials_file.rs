@@ -6,6 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use addrs::program::Mode;
+
 use serde_json::{Map, Value as Json, json};
 
 use crate::hosts::Host;
@@ -55,8 +57,8 @@ impl Reason {
 #[must_use]
 pub fn path(environment: &Environment) -> Option<PathBuf> {
     environment
-        .cli_configuration()
-        .map(|(_, dir)| dir.join("credentials.tfrc.json"))
+        .cli_configuration(Mode::current().paths())
+        .map(|paths| paths.directory.join("credentials.tfrc.json"))
 }
 
 /// Returns true if the file has a token for a host. An unreadable file has none.

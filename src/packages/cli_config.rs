@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
+use addrs::program::Mode;
 use net::hosts::CredentialsHelper;
 use net::{Host, HostSettings, Token};
 use pack::Pack;
@@ -154,10 +155,10 @@ impl CliConfig {
             }
         } else {
             // As in Terraform, a file that the environment names replaces all others.
-            let places = environment.cli_configuration();
-            let main = places.as_ref().map(|(main, _)| main.clone());
+            let paths = environment.cli_configuration(Mode::current().paths());
+            let main = paths.as_ref().map(|paths| paths.file.clone());
             let mut files: Vec<PathBuf> = main.into_iter().filter(|path| path.exists()).collect();
-            files.extend(places.iter().flat_map(|(_, dir)| extra_files(dir)));
+            files.extend(paths.iter().flat_map(|paths| extra_files(&paths.directory)));
             // Credentials that `login` has stored are no configuration of the machine, so they do not hide that of a
             // pack.
             let tokens_only = files.iter().all(|path| path.ends_with("credentials.tfrc.json"));

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use addrs::Provider;
+use addrs::program::Mode;
 use system::Os;
 
 use crate::cli_config::{Method, Source};
@@ -140,8 +141,8 @@ pub fn search_dirs(settings: &Settings) -> Vec<SearchDir> {
     dirs.push(flat(settings.data_dir.join("plugins").join(&platform)).of_configuration());
     let home = environment.home();
     let variable = |name: &str| environment.get(name).map(str::to_owned);
-    if let Some((_, dir)) = environment.cli_configuration() {
-        let user = dir.join("plugins");
+    let paths = environment.cli_configuration(Mode::current().paths());
+    for user in paths.into_iter().flat_map(|paths| paths.plugins) {
         dirs.push(flat(user.join(&platform)));
         dirs.push(both(user));
     }

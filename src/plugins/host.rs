@@ -40,6 +40,8 @@ pub struct HostSettings {
     pub reattached: BTreeMap<Address, Reattach>,
     /// Environment variables that built-in plugins get instead of the process's own.
     pub environment: BTreeMap<String, OsString>,
+    /// Trace context of plugins; `None` if no trace is recorded.
+    pub traceparent: Option<String>,
     /// Callback for a built-in plugin that waits for a server.
     pub waiting: Option<ReportWaiting>,
     /// Store for the schemas of provider packages.
@@ -73,6 +75,7 @@ impl HostSettings {
             tls: get("TF_DISABLE_PLUGIN_TLS").is_none(),
             reattached,
             environment: BTreeMap::new(),
+            traceparent: None,
             waiting: None,
             schemas: None,
         })
@@ -288,7 +291,11 @@ impl Host {
         Launch {
             args,
             own: true,
-            environment: self.settings.environment.clone(),
+            environment: [&self.settings.environment, &self.traced()]
+                .into_iter()
+                .flatten()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
             waiting: self.settings.waiting.clone(),
             ..self.executable(title, self.settings.executable.clone(), protocols)
         }
@@ -303,6 +310,12 @@ impl Host {
         }
     }
 
+    /// Returns the environment variables of every plugin.
+    fn traced(&self) -> BTreeMap<String, OsString> {
+        let parent = self.settings.traceparent.iter();
+        parent.map(|parent| ("TRACEPARENT".to_owned(), parent.into())).collect()
+    }
+
     fn executable(&self, title: String, program: PathBuf, protocols: Vec<u32>) -> Launch {
         Launch {
             title,
@@ -312,7 +325,7 @@ impl Host {
             tls: self.settings.tls,
             timeout: self.settings.start_timeout,
             own: false,
-            environment: BTreeMap::new(),
+            environment: self.traced(),
             waiting: None,
         }
     }

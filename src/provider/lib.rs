@@ -24,5 +24,5 @@ pub use contract::{
 };
 pub use schema_map::{ConvertError, SchemaMap};
 pub use schemas::Schemas;
-pub use source::{ProviderSource, StartError};
+pub use source::{NoProviders, ProviderSource, StartError};
 pub use state_store::StateStore;

@@ -83,3 +83,17 @@ pub trait ProviderSource: Send + Sync {
         false
     }
 }
+
+/// A source without providers, for evaluation that calls none.
+pub struct NoProviders;
+
+#[async_trait]
+impl ProviderSource for NoProviders {
+    async fn start(&self, _provider: &addrs::Provider) -> Result<Arc<dyn Provider>, StartError> {
+        Err(StartError::Reported)
+    }
+
+    async fn start_provisioner(&self, _name: &str) -> Result<Arc<dyn Provisioner>, StartError> {
+        Err(StartError::Reported)
+    }
+}

@@ -39,7 +39,7 @@ pub use in_use::{WhileInUse, rename};
 pub use input::Event;
 pub use interrupt::Interrupt;
 pub use listen::{SocketRequest, first_free};
-pub use os::{Os, Variables};
+pub use os::{CliPaths, Os, Surroundings, Tool, Variables};
 pub use own::{console, files, groups, locks, processes, user};
 #[cfg(feature = "tokio")]
 pub use own::{listening, signals, streams};

@@ -130,17 +130,49 @@ impl Os {
         }
     }
 
-    /// Returns the file of the CLI configuration, and the directory with further files, at Terraform's paths.
+    /// Returns the paths of the user's CLI configuration, at those of a tool.
     #[must_use]
-    pub fn cli_configuration(self, home: Option<&Path>, variable: Variables<'_>) -> Option<(PathBuf, PathBuf)> {
-        match self {
-            Os::Windows => {
-                // The variable is usually set. Without it, the system has the same directory.
-                let data = application_data(home, variable)?;
-                Some((data.join("terraform.rc"), data.join("terraform.d")))
+    pub fn cli_configuration(self, tool: Tool, surroundings: Surroundings<'_>) -> Option<CliPaths> {
+        let Surroundings { home, variable, exists } = surroundings;
+        let opentofu = tool == Tool::OpenTofu;
+        let (base, names, directory) = match self {
+            // The variable is usually set. Without it, the system has the same directory.
+            Os::Windows => (
+                application_data(home, variable)?,
+                ["tofu.rc", "terraform.rc"],
+                "terraform.d",
+            ),
+            _ => (home?.to_owned(), [".tofurc", ".terraformrc"], ".terraform.d"),
+        };
+        let [own, terraform] = names.map(|name| base.join(name));
+        let directory = base.join(directory);
+        let file = match opentofu && (exists(&own) || !exists(&terraform)) {
+            true => own,
+            false => terraform,
+        };
+        let mut paths = CliPaths {
+            plugins: vec![directory.clone()],
+            file,
+            directory,
+        };
+        if opentofu && self != Os::Windows {
+            // A fresh installation has nothing in the home directory.
+            if let Some(config) = variable("XDG_CONFIG_HOME") {
+                let config = Path::new(&config).join("opentofu");
+                if !exists(&paths.file) {
+                    paths.file = config.join("tofurc");
+                }
+                if !exists(&paths.directory) {
+                    paths.directory = config;
+                }
             }
-            _ => home.map(|home| (home.join(".terraformrc"), home.join(".terraform.d"))),
+            let data = variable("XDG_DATA_HOME");
+            paths.plugins.extend(data.map(|data| Path::new(&data).join("opentofu")));
         }
+        for directory in &mut paths.plugins {
+            directory.push("plugins");
+        }
+        Some(paths)
     }
 
     /// Returns the directories for plugins below the system's directories for application data, as in Terraform.
@@ -192,6 +224,33 @@ impl Os {
         };
         matches!(&*base, "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$") || numbered("COM") || numbered("LPT")
     }
+}
+
+/// Tool whose paths are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    Terraform,
+    /// Its own paths; Terraform's if only their files exist.
+    OpenTofu,
+}
+
+/// User's home directory, environment variables and files, as far as paths depend on them.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'s> {
+    pub home: Option<&'s Path>,
+    pub variable: Variables<'s>,
+    /// Returns true if a file or directory exists.
+    pub exists: &'s dyn Fn(&Path) -> bool,
+}
+
+/// Paths of the user's CLI configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CliPaths {
+    pub file: PathBuf,
+    /// Directory of further files and of stored credentials.
+    pub directory: PathBuf,
+    /// Directories of plugins.
+    pub plugins: Vec<PathBuf>,
 }
 
 /// Lookup of environment variables; `None` for those that are unset or empty.
@@ -251,10 +310,19 @@ mod tests {
             _ => None,
         };
         let home = Some(Path::new("/home"));
-        let files = |os: Os| os.cli_configuration(home, &variable).map(|(file, _)| file);
-        assert_eq!(files(Os::Windows), Some("/data/terraform.rc".into()));
-        assert_eq!(files(Os::MacOs), Some("/home/.terraformrc".into()));
-        assert_eq!(Os::Unix.cli_configuration(None, &variable), None);
+        let files = |os: Os, home| {
+            let surroundings = Surroundings {
+                home,
+                variable: &variable,
+                exists: &|_| false,
+            };
+            let paths = os.cli_configuration(Tool::Terraform, surroundings)?;
+            assert_eq!(paths.plugins, [paths.directory.join("plugins")]);
+            Some(paths.file)
+        };
+        assert_eq!(files(Os::Windows, home), Some("/data/terraform.rc".into()));
+        assert_eq!(files(Os::MacOs, home), Some("/home/.terraformrc".into()));
+        assert_eq!(files(Os::Unix, None), None);
         let plugins = |os: Os| os.plugin_directories(home, &variable);
         assert_eq!(
             plugins(Os::Unix),
@@ -272,6 +340,61 @@ mod tests {
         assert_eq!(
             plugins(Os::MacOs).last(),
             Some(&"/Library/Application Support/io.terraform/plugins".into())
+        );
+    }
+
+    #[test]
+    fn opentofu_prefers_its_own_files_and_falls_back_to_those_of_terraform() {
+        let xdg = |name: &str| match name {
+            "APPDATA" => Some("/data".to_owned()),
+            "XDG_CONFIG_HOME" => Some("/config".to_owned()),
+            "XDG_DATA_HOME" => Some("/share".to_owned()),
+            _ => None,
+        };
+        let no_xdg = |name: &str| xdg(name).filter(|_| name == "APPDATA");
+        let paths = |os: Os, variable: Variables<'_>, existing: &[&str]| {
+            let surroundings = Surroundings {
+                home: Some(Path::new("/home")),
+                variable,
+                exists: &|path| existing.iter().any(|known| Path::new(known) == path),
+            };
+            let paths = os.cli_configuration(Tool::OpenTofu, surroundings).unwrap();
+            let text = |path: PathBuf| path.to_str().unwrap().replace('\\', "/");
+            (text(paths.file), text(paths.directory))
+        };
+        let (own, terraform, directory) = ("/home/.tofurc", "/home/.terraformrc", "/home/.terraform.d");
+        for (variable, existing, file, further) in [
+            (
+                &xdg as Variables<'_>,
+                &[][..],
+                "/config/opentofu/tofurc",
+                "/config/opentofu",
+            ),
+            (&xdg, &[directory][..], "/config/opentofu/tofurc", directory),
+            (&xdg, &[terraform][..], terraform, "/config/opentofu"),
+            (&xdg, &[own, terraform][..], own, "/config/opentofu"),
+            (&no_xdg, &[][..], own, directory),
+            (&no_xdg, &[terraform][..], terraform, directory),
+        ] {
+            for os in [Os::Unix, Os::MacOs] {
+                assert_eq!(paths(os, variable, existing), (file.to_owned(), further.to_owned()));
+            }
+        }
+        let windows = |existing: &[&str]| paths(Os::Windows, &xdg, existing).0;
+        assert_eq!(windows(&[]), "/data/tofu.rc");
+        assert_eq!(windows(&["/data/terraform.rc"]), "/data/terraform.rc");
+        let surroundings = Surroundings {
+            home: Some(Path::new("/home")),
+            variable: &xdg,
+            exists: &|_| false,
+        };
+        let plugins = Os::Unix
+            .cli_configuration(Tool::OpenTofu, surroundings)
+            .unwrap()
+            .plugins;
+        assert_eq!(
+            plugins,
+            ["/home/.terraform.d/plugins", "/share/opentofu/plugins"].map(PathBuf::from)
         );
     }
 

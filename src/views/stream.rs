@@ -164,7 +164,8 @@ impl Stream {
             invoked: totals.invoked,
             failed: 0,
         };
-        self.summary(&format!("Plan: {totals}"), done, totals.imported, "plan");
+        let counts = (totals.imported, totals.forgotten);
+        self.summary(&format!("Plan: {totals}"), done, counts, "plan");
         if let Some(unread) = plan.unread {
             let counts = json::plan::unread_counts(unread).into();
             self.info(&crate::unread::text(unread), "unread", [("unread", counts)]);
@@ -221,9 +222,9 @@ impl Stream {
         self.info(&message, "planned_change", [("change", change)]);
     }
 
-    /// Reports the numbers of changes, planned or done.
-    pub fn summary(&self, message: &str, done: Done, imported: usize, operation: &str) {
-        let changes = json!({
+    /// Reports the numbers of changes, planned or done, and of imported and forgotten objects.
+    pub fn summary(&self, message: &str, done: Done, (imported, forgotten): (usize, usize), operation: &str) {
+        let mut changes = json!({
             "add": done.added,
             "change": done.changed,
             "import": imported,
@@ -232,6 +233,9 @@ impl Stream {
             "action_fail": done.failed,
             "operation": operation,
         });
+        if program::Mode::current().is_opentofu() {
+            changes["forget"] = forgotten.into();
+        }
         self.info(message, "change_summary", [("changes", changes)]);
     }
 

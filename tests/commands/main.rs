@@ -15,7 +15,7 @@
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and the built-in plugins; only recording needs it. Tests without a transcript are in [`own`],
 //! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`provider_instances`], [`provider_test`],
-//! [`shown`], [`state_serve`], [`foreign_states`] and [`backend`].
+//! [`shown`], [`state_serve`], [`traces`], [`foreign_states`] and [`backend`].
 
 #![allow(
     clippy::disallowed_methods,
@@ -59,6 +59,7 @@ mod self_check;
 mod shown;
 mod state_serve;
 mod suggestions;
+mod traces;
 
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
@@ -130,6 +131,7 @@ fn main() -> ExitCode {
         .chain(shown::TESTS)
         .chain(state_serve::TESTS)
         .chain(suggestions::TESTS)
+        .chain(traces::TESTS)
         .chain(backend::TESTS);
     for (name, test) in all {
         trials.push(Trial::test(*name, move || {

@@ -53,6 +53,22 @@ pub const TESTS: &[(&str, fn())] = &[
         "opentofu::streams_are_written_beside_the_text",
         streams_are_written_beside_the_text,
     ),
+    (
+        "opentofu::settings_and_plugins_of_the_user_are_at_the_paths_of_the_mode",
+        settings_and_plugins_of_the_user_are_at_the_paths_of_the_mode,
+    ),
+    (
+        "opentofu::forgotten_objects_are_counted_and_fail_a_destroy",
+        forgotten_objects_are_counted_and_fail_a_destroy,
+    ),
+    (
+        "opentofu::state_or_plan_to_show_is_named_by_an_option",
+        state_or_plan_to_show_is_named_by_an_option,
+    ),
+    (
+        "opentofu::states_keep_their_providers_where_translation_is_off",
+        states_keep_their_providers_where_translation_is_off,
+    ),
 ];
 
 /// Runs the program through a link with the name of OpenTofu's.
@@ -542,4 +558,131 @@ fn streams_are_written_beside_the_text() {
         run(&["plan", "-no-color", "-json-into=j"]).fails_with(&["Reference to undeclared resource"]);
         assert!(types(&w.read("j")).contains(&"diagnostic".to_owned()));
     });
+}
+
+fn settings_and_plugins_of_the_user_are_at_the_paths_of_the_mode() {
+    let w = Workspace::with(&[("main.tf", "")]);
+    let home = w.home();
+    let (config, data) = (home.join("config"), home.join("data"));
+    let write = |path: &std::path::Path| {
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        std::fs::write(path, "disable_checkpoint = true\n").expect("a file");
+    };
+    let file = |mode: &str, xdg: bool| {
+        let mut command = w.command(monoform());
+        command.env("MONOFORM_MODE", mode).arg("doctor");
+        if xdg {
+            command.env("XDG_CONFIG_HOME", &config).env("XDG_DATA_HOME", &data);
+        }
+        let text = ran(command.output().expect("the program starts")).all();
+        let found = ["/.terraformrc", "/.tofurc", "/config/opentofu/tofurc"].into_iter();
+        let found: Vec<&str> = found.filter(|name| text.contains(name)).collect();
+        (found.concat(), text.contains("/data/opentofu/plugins"))
+    };
+    let expect = |mode: &str, xdg: bool, path: &str, plugins: bool| {
+        assert_eq!(file(mode, xdg), (path.to_owned(), plugins), "{mode}, XDG: {xdg}");
+    };
+    write(&config.join("opentofu/tofurc"));
+    std::fs::create_dir_all(data.join("opentofu/plugins")).expect("a directory");
+    expect("opentofu", true, "/config/opentofu/tofurc", true);
+    expect("opentofu", false, "", false);
+    expect("terraform", true, "", false);
+    write(&home.join(".terraformrc"));
+    expect("opentofu", true, "/.terraformrc", true);
+    write(&home.join(".tofurc"));
+    expect("opentofu", true, "/.tofurc", true);
+    expect("opentofu", false, "/.tofurc", false);
+    expect("terraform", true, "/.terraformrc", false);
+    expect("monoform", true, "/.terraformrc", false);
+}
+
+fn forgotten_objects_are_counted_and_fail_a_destroy() {
+    let w = Workspace::with(&[(
+        "main.tf",
+        "resource \"terraform_data\" \"a\" {\n  lifecycle {\n    destroy = false\n  }\n}\n",
+    )]);
+    let run = |args: &[&str]| in_mode(&w, "opentofu", args);
+    let apply = || drop(run(&["apply", "-auto-approve"]).ok());
+    apply();
+    let ran = run(&["destroy", "-auto-approve", "-no-color"]);
+    assert!(
+        ran.status == 1
+            && ran
+                .stdout
+                .contains("Plan: 0 to add, 0 to change, 0 to destroy, 1 to forget.")
+            && ran.stderr.contains("left behind forgotten instances"),
+        "{}",
+        ran.all()
+    );
+    assert!(run(&["state", "list"]).ok().stdout.is_empty());
+    apply();
+    let ran = run(&["destroy", "-auto-approve", "-no-color", "-suppress-forget-errors"]).ok();
+    assert!(
+        ran.stdout.contains("Destroy complete! Resources: 0 destroyed."),
+        "{}",
+        ran.all()
+    );
+    apply();
+    let ran = run(&["plan", "-destroy", "-json"]).ok();
+    assert!(ran.stdout.contains("\"forget\":1"), "{}", ran.all());
+    w.write("main.tf", "removed {\n  from = terraform_data.a\n}\n");
+    let ran = run(&["apply", "-auto-approve", "-no-color"]).ok();
+    assert!(
+        ran.stdout
+            .contains("Apply complete! Resources: 0 added, 0 changed, 0 destroyed, 1 forgotten."),
+        "{}",
+        ran.all()
+    );
+    // Under its own name, the totals and the status are those of Terraform.
+    w.write(
+        "main.tf",
+        "resource \"terraform_data\" \"a\" {\n  lifecycle {\n    destroy = false\n  }\n}\n",
+    );
+    w.run(&["apply", "-auto-approve"]).ok();
+    let ran = w.run(&["destroy", "-auto-approve", "-no-color"]).ok();
+    assert!(
+        ran.stdout.contains("Plan: 0 to add, 0 to change, 0 to destroy."),
+        "{}",
+        ran.all()
+    );
+}
+
+fn states_keep_their_providers_where_translation_is_off() {
+    let w = Workspace::with(&[("main.tf", "resource \"null_resource\" \"a\" {}\n")]);
+    in_mode(&w, "terraform", &["apply", "-auto-approve"]).ok();
+    w.write("main.tf", "");
+    let planned = |translation: &str| {
+        let run = |args: &[&str]| {
+            let mut command = w.command(monoform());
+            command
+                .env("MONOFORM_MODE", "opentofu")
+                .env("OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION", translation)
+                .args(args);
+            ran(command.output().expect("the program starts")).ok()
+        };
+        run(&["plan", "-out=p"]);
+        let shown = run(&["show", "-json", "p"]).stdout;
+        let hosts = ["registry.terraform.io", "registry.opentofu.org"].into_iter();
+        let found = hosts.filter(|host| shown.contains(&format!("\"provider_name\":\"{host}/hashicorp/null\"")));
+        found.collect::<Vec<_>>().concat()
+    };
+    assert_eq!(planned("0"), "registry.terraform.io");
+    assert_eq!(planned("1"), "registry.opentofu.org");
+}
+
+fn state_or_plan_to_show_is_named_by_an_option() {
+    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
+    w.run(&["apply", "-auto-approve"]).ok();
+    w.run(&["plan", "-destroy", "-out=p"]).ok();
+    let shown = |args: &[&str]| w.run(&[&["show", "-no-color"], args].concat()).ok().stdout;
+    assert_eq!(shown(&["-state"]), shown(&[]));
+    assert_eq!(shown(&["-plan=p"]), shown(&["p"]));
+    for (args, problem) in [
+        (&["show", "-plan=terraform.tfstate"][..], "as a plan file"),
+        (&["show", "-plan=none"], "as a plan file"),
+        (&["show", "-state", "-plan=p"], "Incompatible options"),
+        (&["show", "-state", "p"], "Incompatible options"),
+    ] {
+        w.run(args).fails_with(&[problem]);
+    }
 }

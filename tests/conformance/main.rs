@@ -43,7 +43,7 @@ use engine::functions::Functions;
 use engine::inputs::EvaluationEnvironment;
 use lang::render::format_value;
 use lang::scope::FunctionSettings;
-use provider::{ProviderSchema, Schemas};
+use provider::{NoProviders, ProviderSchema, Schemas};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting, Schema};
 use state::State;
 use syntax::Diagnostics;
@@ -213,7 +213,7 @@ fn expressions_have_the_recorded_values() {
         functions: FunctionSettings::default(),
         ..EvaluationEnvironment::default()
     };
-    let (state, schemas, functions) = (State::new(), schemas(), Functions::default());
+    let (state, schemas, functions) = (State::new(), schemas(), Functions::new(&NoProviders));
     let view = View {
         state: &state,
         plan: None,

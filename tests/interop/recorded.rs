@@ -13,9 +13,11 @@ pub fn trials() -> Vec<Trial> {
         w
     }
     let playing = Playing {
+        recorded: support::scenario::TERRAFORM,
         ours: prepared,
         theirs: prepared,
         init: true,
+        documents: true,
     };
     Collection::new("tests/interop").trials(playing)
 }

@@ -2,7 +2,7 @@
 //!
 //! `cases/` has the scenarios, `recorded/` Terraform's results (`scripts/record-scenarios` records them),
 //! `expected.txt` the known differences and their reasons. A listed difference that no longer occurs fails the test, so
-//! that the list shrinks.
+//! that the list shrinks. `opentofu/` has the same for the language and options that only OpenTofu has.
 
 #![allow(
     clippy::expect_used,
@@ -17,15 +17,26 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use support::Workspace;
-use support::scenario::{Collection, Playing};
+use support::scenario::{Collection, OPENTOFU, Playing, TERRAFORM};
 
 fn main() -> ExitCode {
     let playing = Playing {
+        recorded: TERRAFORM,
         ours: |w| w,
         theirs: with_mirror,
         init: false,
+        documents: true,
     };
-    let trials = Collection::new("tests/scenarios").trials(playing);
+    let mut trials = Collection::new("tests/scenarios").trials(playing);
+    // OpenTofu's documents lack parts that Monoform adds.
+    let playing = Playing {
+        recorded: OPENTOFU,
+        ours: |w| w.env("MONOFORM_MODE", "opentofu"),
+        theirs: |w| w,
+        documents: false,
+        ..playing
+    };
+    trials.extend(Collection::new("tests/scenarios/opentofu").trials(playing));
     support::run_trials(trials)
 }
 

@@ -308,6 +308,16 @@ impl FromFlags for OperationFlags {
     }
 }
 
+/// Reads `-suppress-forget-errors`.
+pub fn suppress_forget_errors(flags: &mut Flags<'_>) -> bool {
+    flags.switch(
+        "suppress-forget-errors",
+        false,
+        "In OpenTofu mode: no error at the end of a destroy run that has forgotten objects instead of destroying them. In the \
+         other modes, that is never an error.",
+    )
+}
+
 /// Flags that limit what is applied without a person's approval, as they are written.
 #[derive(Clone, Debug)]
 pub struct GuardFlags {

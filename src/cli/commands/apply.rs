@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use addrs::program::Mode as Tool;
 use engine::inputs::PlanOptions;
 use engine::plan::{Mode, Plan};
 use engine::planner::Planning;
@@ -14,7 +15,7 @@ use views::verb::Verb;
 
 use crate::args::UsageError;
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{GuardFlags, ModeFlags, OperationFlags, StateFlags, VariableFlags};
+use crate::args::groups::{GuardFlags, ModeFlags, OperationFlags, StateFlags, VariableFlags, suppress_forget_errors};
 use crate::args::operation::{OperationArguments, plan_options};
 use crate::commands::review::{Decision, Review};
 use crate::commands::{Command, is_file, output};
@@ -42,6 +43,7 @@ struct Arguments {
     state: StateFlags,
     positional: Vec<String>,
     guards: GuardFlags,
+    suppress_forget_errors: bool,
 }
 
 impl FromFlags for Arguments {
@@ -56,6 +58,7 @@ impl FromFlags for Arguments {
             state: StateFlags::read(flags),
             positional: flags.positional(),
             guards: GuardFlags::read(flags),
+            suppress_forget_errors: suppress_forget_errors(flags),
         }
     }
 }
@@ -73,6 +76,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         guards: Guards::new(&arguments.guards)?,
         verb: Verb::Apply,
         saved: positional.first().map(String::as_str),
+        suppress_forget_errors: arguments.suppress_forget_errors,
     };
     if let Some(path) = positional.first() {
         let shown = session.invocation.shown;
@@ -111,6 +115,8 @@ pub struct Work<'a> {
     pub verb: Verb,
     /// Path of the saved plan that is applied, if there is one.
     pub saved: Option<&'a str>,
+    /// True if a destroy run may forget objects in OpenTofu mode.
+    pub suppress_forget_errors: bool,
 }
 
 /// Applies a saved plan.
@@ -352,6 +358,9 @@ fn perform(
         problems: more,
     } = operation.apply(plan);
     problems.extend(more);
+    if !problems.has_errors() && !operation.interrupted() {
+        problems.extend(left_by_destroy(work, plan));
+    }
     let unfinished = views::completion::text(work.verb, &completion);
     // Without an interrupt, the diagnostics already say what went wrong.
     if let (Some(text), true) = (&unfinished, operation.interrupted()) {
@@ -394,6 +403,22 @@ fn perform(
     operation.finish(Ok(status.into()))
 }
 
+/// Returns the error of OpenTofu about objects that a destroy run has forgotten: programs take its success for the end of all
+/// objects.
+fn left_by_destroy(work: &Work<'_>, plan: &Plan) -> Option<Diagnostic> {
+    let forgotten = plan.view().totals().forgotten;
+    let reported = Tool::current().is_opentofu() && !work.suppress_forget_errors;
+    (reported && plan.mode == Mode::Destroy && forgotten > 0).then(|| {
+        Diagnostic::error(
+            "Destroy was successful but left behind forgotten instances",
+            format!(
+                "{forgotten} of the objects were taken out of the state and not destroyed, as their blocks ask for: they still exist, \
+                 and may cause costs. To have that count as success, use the -suppress-forget-errors option."
+            ),
+        )
+    })
+}
+
 fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
     let style = session.ui.style();
     let Done {
@@ -404,14 +429,20 @@ fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
         failed,
     } = done;
     let imported = plan.changes.iter().filter(|c| c.importing.is_some()).count();
+    let forgotten = plan.view().totals().forgotten;
     let text = if destroying {
         format!("Destroy complete! Resources: {destroyed} destroyed.")
-    } else if imported > 0 {
-        format!(
-            "Apply complete! Resources: {imported} imported, {added} added, {changed} changed, {destroyed} destroyed."
-        )
     } else {
-        format!("Apply complete! Resources: {added} added, {changed} changed, {destroyed} destroyed.")
+        let imports = match imported {
+            0 => String::new(),
+            imported => format!("{imported} imported, "),
+        };
+        let forgets = forgotten > 0 && Tool::current().is_opentofu();
+        let forgets = match forgets {
+            true => format!(", {forgotten} forgotten"),
+            false => String::new(),
+        };
+        format!("Apply complete! Resources: {imports}{added} added, {changed} changed, {destroyed} destroyed{forgets}.")
     };
     let actions = match (invoked, failed) {
         (0, _) => String::new(),
@@ -422,7 +453,7 @@ fn summary(session: &Session, plan: &Plan, destroying: bool, done: Done) {
     let text = text + &actions;
     let operation = if plan.mode == Mode::Destroy { "destroy" } else { "apply" };
     for stream in session.streams() {
-        stream.summary(&text, done, imported, operation);
+        stream.summary(&text, done, (imported, forgotten), operation);
     }
     if session.stream.is_none() {
         session.ui.line(format!("\n{}", style.good(text)));

@@ -4,7 +4,9 @@ use engine::plan::Mode;
 use views::verb::Verb;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::args::groups::{GuardFlags, OperationFlags, Refresh, StateFlags, TargetFlags, VariableFlags, refresh};
+use crate::args::groups::{
+    GuardFlags, OperationFlags, Refresh, StateFlags, TargetFlags, VariableFlags, refresh, suppress_forget_errors,
+};
 use crate::args::operation::{OperationArguments, targeted};
 use crate::commands::Command;
 use crate::commands::apply::{Work, approval_possible, direct};
@@ -33,6 +35,7 @@ struct Arguments {
     positional: Vec<String>,
     refresh: Refresh,
     guards: GuardFlags,
+    suppress_forget_errors: bool,
 }
 
 impl FromFlags for Arguments {
@@ -47,6 +50,7 @@ impl FromFlags for Arguments {
             positional: flags.positional(),
             refresh: refresh(flags),
             guards: GuardFlags::read(flags),
+            suppress_forget_errors: suppress_forget_errors(flags),
         }
     }
 }
@@ -68,6 +72,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         guards,
         verb: Verb::Destroy,
         saved: None,
+        suppress_forget_errors: arguments.suppress_forget_errors,
     };
     direct(session, &work, &options)
 }

@@ -24,6 +24,7 @@ use crate::core_version;
 use crate::outcome::{Failure, Outcome, Within as _};
 use crate::plugin_source::{origins, requirements};
 use crate::session::Session;
+use crate::spans::Spans;
 use crate::tested;
 use crate::workdir::{self, Project};
 use report::{print_installation, print_step, suggest};
@@ -322,6 +323,8 @@ impl Init<'_> {
             ("initializing_modules_message", "Initializing modules...")
         };
         self.title(code, text);
+        let tracer = self.session.tracer.as_ref();
+        let _spans = tracer.map(|tracer| Spans::begin(tracer, "Get Modules"));
         get::install(self.session, self.arguments.upgrade, self.mirror.as_deref(), tests)
     }
 
@@ -365,7 +368,16 @@ impl Init<'_> {
                 partial: false,
                 keep,
             };
-            let mut installation = catalog.install(&needed, options, &mut |step| print_step(session, &step))?;
+            let spans = session
+                .tracer
+                .as_ref()
+                .map(|tracer| Spans::begin(tracer, "Get Providers"));
+            let mut installation = catalog.install(&needed, options, &mut |step| {
+                if let Some(spans) = &spans {
+                    spans.step(&step);
+                }
+                print_step(session, &step);
+            })?;
             warnings.extend(std::mem::take(&mut installation.warnings));
             installation.warnings = warnings;
             Ok(installation)

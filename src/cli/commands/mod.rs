@@ -62,7 +62,7 @@ use crate::args::{self, Refused, UsageError, flags};
 use crate::env::Env;
 use crate::outcome::{Failure, Outcome, Part, Status};
 use crate::session::{Session, Surroundings};
-use crate::{Invocation, json_into, logging, panics, process};
+use crate::{Invocation, json_into, logging, panics, process, spans};
 use files::Environment;
 
 /// Placeholder for the name of the program in the details of a command.
@@ -269,7 +269,10 @@ pub fn run(invocation: Invocation) -> Status {
     }
     panics::command(&parsed.path);
     tracing::info!(command = parsed.path, arguments = ?logging::arguments(&parsed.arguments), "command");
-    let status = start(invocation.builtins, env, parsed, &ui);
+    let tracer = spans::start(&env);
+    let status = spans::whole(tracer.as_deref(), program, || {
+        start(invocation.builtins, env, parsed, (&ui, tracer.as_ref()))
+    });
     match ui.write_error() {
         Some(error) => unwritten(&ui, &error, status),
         None => status,
@@ -312,7 +315,12 @@ fn unwritten(ui: &Ui, error: &std::io::Error, status: Status) -> Status {
     1
 }
 
-fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui: &Arc<Ui>) -> Status {
+fn start(
+    mut builtins: packages::builtin::Builtins,
+    env: Env,
+    parsed: Parsed,
+    (ui, tracer): (&Arc<Ui>, Option<&Arc<traces::Tracer>>),
+) -> Status {
     builtins.carried = packages::packed::Carried::by(&builtins.executable, &env);
     let (cli_config, mut problems) = CliConfig::load_with(&env, &builtins.carried);
     problems.extend(env.problems());
@@ -350,6 +358,7 @@ fn start(mut builtins: packages::builtin::Builtins, env: Env, parsed: Parsed, ui
     let mut surroundings = Surroundings {
         original_dir,
         cli_problems: problems,
+        tracer: tracer.cloned(),
         ..Surroundings::new(ui.clone(), env, builtins, cli_config, working_dir)
     };
     surroundings.console.form = diagnostics::Form {
@@ -415,7 +424,10 @@ fn dispatch(surroundings: Surroundings, parsed: &Parsed) -> Status {
         ui.out(page(command, ui.program));
         return 0;
     }
-    run_command(surroundings, command, parsed)
+    let tracer = surroundings.tracer.clone();
+    spans::command(tracer.as_deref(), command.path, || {
+        run_command(surroundings, command, parsed)
+    })
 }
 
 /// Parses the arguments of a command, runs it, and shows its outcome.

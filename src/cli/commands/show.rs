@@ -32,6 +32,10 @@ pub const COMMAND: Command = Command {
 struct Arguments {
     positional: Vec<String>,
     json: bool,
+    /// True if the current state is named explicitly.
+    state: bool,
+    /// Saved plan, which nothing but a plan may be.
+    plan: Option<String>,
 }
 
 impl FromFlags for Arguments {
@@ -47,18 +51,31 @@ impl FromFlags for Arguments {
                 false,
                 "If specified, output the plan or the state in a machine-readable form.",
             ),
+            state: flags.switch("state", false, "Show the current state, as without a path."),
+            plan: flags.value(
+                "plan",
+                "PATH",
+                "Show this saved plan. A file that is no plan is an error.",
+            ),
         }
     }
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
-    let paths = &arguments.positional;
-    if paths.len() > 1 {
+    if arguments.positional.len() > 1 {
         return Err(Failure::usage(
             "Too many command line arguments",
             "Expected at most one positional argument.",
         ));
     }
+    let named = usize::from(arguments.state) + usize::from(arguments.plan.is_some()) + arguments.positional.len();
+    if named > 1 {
+        return Err(Failure::usage(
+            "Incompatible options",
+            "The option -state, the option -plan and a path each say what is shown. Use one of them.",
+        ));
+    }
+    let paths: Vec<&String> = arguments.plan.iter().chain(&arguments.positional).collect();
     let as_json = arguments.json;
     let shown = session.invocation.shown;
     // The content decides, not the name: plans and bookmarks can have any name.
@@ -94,6 +111,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     if planfile::looks_like_plan(path) {
         return show_plan(session, path, as_json);
+    }
+    if arguments.plan.is_some() {
+        return Err(Failure::new(
+            "Failed to read the given file as a plan file",
+            format!("The file {} does not exist, or is no plan.", path.display()),
+        ));
     }
     if !path.exists() {
         return Err(Failure::new(

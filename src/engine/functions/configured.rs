@@ -14,7 +14,7 @@ use provider::PluginDiagnostic;
 use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics};
 
-use super::{CallResult, Functions, anything, digest, request, signature, unknown, wait};
+use super::{CallResult, Functions, anything, digest, request, signature, wait};
 use provider::StartError;
 
 /// Slot of a configuration: the first call of a function opens it, and further calls wait for that.
@@ -65,13 +65,16 @@ pub(crate) fn split(function: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// Signatures of functions by name.
+type Signatures = BTreeMap<Arc<str>, Arc<Signature>>;
+
 /// An open provider configuration, and the functions that it offers.
 pub(crate) struct Configured {
     process: Arc<dyn provider::Provider>,
     /// False if a part of the configuration is not known yet.
     known: bool,
     /// Functions that the provider offers beside those of its schema.
-    offered: OnceLock<Result<BTreeMap<Arc<str>, Arc<Signature>>, String>>,
+    offered: OnceLock<Result<Signatures, CallError>>,
     /// Results of calls.
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
 }
@@ -89,7 +92,7 @@ impl Configured {
     /// Returns the signature of a function that is not in the provider's schema.
     pub(crate) fn signature(&self, provider: &Provider, function: &str) -> Result<Arc<Signature>, CallError> {
         let offered = self.offered.get_or_init(|| self.ask());
-        let offered = offered.as_ref().map_err(|reason| CallError::Failed(reason.clone()))?;
+        let offered = offered.as_ref().map_err(CallError::clone)?;
         if let Some(found) = offered.get(function) {
             return Ok(found.clone());
         }
@@ -98,17 +101,24 @@ impl Configured {
             return Ok(Arc::new(anything()));
         }
         let hint = did_you_mean(suggest(function, offered.keys().map(|n| &**n)));
-        Err(unknown(format!(
-            "The function \"{function}\" is not available from the provider \"{}\", even after its configuration.{hint}",
-            provider.for_display()
+        Err(CallError::Unknown(Diagnostic::error(
+            "Function not found in provider",
+            format!(
+                "The function \"{function}\" is not available from the provider \"{}\", even after its configuration.{hint}",
+                provider.for_display()
+            ),
         )))
     }
 
-    fn ask(&self) -> Result<BTreeMap<Arc<str>, Arc<Signature>>, String> {
+    fn ask(&self) -> Result<Signatures, CallError> {
         let process = self.process.clone();
         let functions = match wait(async move { process.functions().await }) {
-            None => return Err("the request for the functions was abandoned".to_owned()),
-            Some(Err(problems)) => return Err(sentence(&problems)),
+            None => {
+                return Err(CallError::Failed(
+                    "the request for the functions was abandoned".to_owned(),
+                ));
+            }
+            Some(Err(problems)) => return Err(CallError::Failed(sentence(&problems))),
             Some(Ok(functions)) => functions,
         };
         let all = functions.iter();

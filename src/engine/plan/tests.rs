@@ -56,7 +56,13 @@ fn totals_leave_out_what_changes_no_object() {
         change("data.t.c", Action::Read),
         change("data.t.d", Action::Delete),
     ];
-    assert_eq!(totals(&changes), Totals::default());
+    let forgotten = Totals {
+        forgotten: 1,
+        ..Totals::default()
+    };
+    assert_eq!(totals(&changes), forgotten);
+    // OpenTofu names it.
+    assert_eq!(forgotten.to_string(), "0 to add, 0 to change, 0 to destroy.");
 }
 
 #[test]

@@ -392,7 +392,7 @@ impl SnapshotStore for Snapshots {
 
     fn end_journal(&mut self) -> Result<(), StateError> {
         if let Some(recorder) = self.recorder.take() {
-            return recorder.end_run(Base::default());
+            return recorder.end_run(|| Ok(Base::default()));
         }
         let known = self.known.clone().flatten();
         self.keeper.end(known.as_ref())

@@ -18,6 +18,11 @@ impl Difference {
     pub fn name(&self) -> &str {
         self.at.last().map_or("", String::as_str)
     }
+
+    /// Returns true if the difference is in the JSON document of a plan, or in that of a state.
+    pub fn is_of_document(&self) -> bool {
+        self.at.iter().any(|part| matches!(part.as_str(), "json" | "shown"))
+    }
 }
 
 impl fmt::Display for Difference {

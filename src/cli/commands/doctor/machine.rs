@@ -60,6 +60,11 @@ fn executable(session: &Session, found: &mut Findings) {
     }
 }
 
+/// Returns the paths of the user's CLI configuration in this mode.
+fn paths(session: &Session) -> Option<system::CliPaths> {
+    session.env.cli_configuration(Mode::current().paths())
+}
+
 fn configuration(session: &Session, found: &mut Findings) {
     const SUBJECT: &str = "CLI configuration";
     // TERRAFORM_CONFIG is the older name, which still has an effect.
@@ -75,7 +80,7 @@ fn configuration(session: &Session, found: &mut Findings) {
             format!("{name} names {path}, which is no file, so there are no settings and no credentials."),
             format!("Create the file, or unset {name}."),
         ),
-        None => match session.env.home().map(|home| home.join(".terraformrc")) {
+        None => match paths(session).map(|paths| paths.file) {
             Some(path) if path.is_file() => found.ok(SUBJECT, path.display().to_string()),
             _ => found.ok(SUBJECT, "No file of the user's; the defaults hold"),
         },
@@ -90,10 +95,7 @@ fn configuration(session: &Session, found: &mut Findings) {
         };
         found.problem(SUBJECT, problem.detail.clone(), mend);
     }
-    let credentials = session
-        .env
-        .home()
-        .map(|home| home.join(".terraform.d/credentials.tfrc.json"));
+    let credentials = paths(session).map(|paths| paths.directory.join("credentials.tfrc.json"));
     if let Some(path) = credentials
         && let Ok(facts) = fs::metadata(&path)
         && system::files::rights_of_others(&facts) != 0
@@ -154,9 +156,9 @@ fn directories(session: &Session, found: &mut Findings) {
             finding.found = format!("{provider}: {}", finding.found);
         }
     }
-    let home = session.env.home().map(|home| home.join(".terraform.d/plugins"));
+    let user = paths(session).into_iter().flat_map(|paths| paths.plugins);
     let local = session.working_dir.join("terraform.d/plugins");
-    for dir in home.into_iter().chain([local]).filter(|dir| dir.exists()) {
+    for dir in user.chain([local]).filter(|dir| dir.exists()) {
         directory(found, "plugin directory", &dir, "Make it readable for this user.");
     }
 }

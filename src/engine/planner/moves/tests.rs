@@ -5,28 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addrs::{AbsProviderConfig, InstanceKey, ModuleInstance, Resource};
-use async_trait::async_trait;
 use config::files::MemoryFiles;
-use provider::{Provider, Provisioner};
+use provider::NoProviders;
 use state::{Attributes, InstanceState, Object, ResourceState, State};
 
-use provider::{ProviderSource, StartError};
-
 use crate::providers::Providers;
-
-/// A source without providers.
-struct Nothing;
-
-#[async_trait]
-impl ProviderSource for Nothing {
-    async fn start(&self, _provider: &addrs::Provider) -> Result<Arc<dyn Provider>, StartError> {
-        Err(StartError::Reported)
-    }
-
-    async fn start_provisioner(&self, _name: &str) -> Result<Arc<dyn Provisioner>, StartError> {
-        Err(StartError::Reported)
-    }
-}
 
 fn resource(keys: impl Iterator<Item = InstanceKey>) -> ResourceState {
     let object = Arc::new(Object::new(0, Attributes::Flat(Arc::default())));
@@ -48,7 +31,7 @@ fn moved(main: &str, mut state: State) -> (usize, Duration) {
     let config = config::load(&files, ".", &options).config;
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let source = Nothing;
+        let source = NoProviders;
         let providers = Providers::start(&source, BTreeSet::new(), BTreeSet::new(), [])
             .await
             .unwrap();
