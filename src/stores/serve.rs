@@ -38,7 +38,7 @@ pub enum Answer {
     State(Vec<u8>),
     NoState,
     /// Another program holds the lock.
-    Locked(LockInfo),
+    Locked(Box<LockInfo>),
     /// The client's lock is not the one that is held.
     Refused(String),
     /// The request cannot be understood.
@@ -115,7 +115,7 @@ impl<'c> Served<'c> {
         if let Some(held) = self.held.get_mut(workspace) {
             return match lock {
                 Some(id) if id == held.info.id => written(held.store.write_snapshot(state)),
-                _ => Answer::Locked(held.info.clone()),
+                _ => Answer::Locked(Box::new(held.info.clone())),
             };
         }
         // Perhaps the server was started again meanwhile: another program may have changed the state since.
@@ -141,7 +141,7 @@ impl<'c> Served<'c> {
         match self.held.get(workspace) {
             // A client that did not get the answer asks again.
             Some(held) if held.info.id == info.id => Answer::Done,
-            Some(held) => Answer::Locked(held.info.clone()),
+            Some(held) => Answer::Locked(Box::new(held.info.clone())),
             None => match self.locked(workspace, &info) {
                 Ok(store) => {
                     self.held.insert(workspace.to_owned(), Held { store, info });
@@ -159,7 +159,7 @@ impl<'c> Served<'c> {
         // Terraform's force-unlock sends no record.
         let is_other = LockInfo::from_json(record).is_some_and(|info| info.id != held.info.id);
         if is_other {
-            return Answer::Locked(held.info.clone());
+            return Answer::Locked(Box::new(held.info.clone()));
         }
         match self.held.remove(workspace).map(|mut held| held.store.unlock()) {
             Some(Err(error)) => Answer::Failed(error.to_string()),
@@ -216,7 +216,7 @@ impl<'c> Served<'c> {
                 StateError::StoreLocked(held) => held.holder.clone(),
                 _ => return Answer::Failed(error.to_string()),
             };
-            Answer::Locked(holder.unwrap_or_default())
+            Answer::Locked(Box::new(holder.unwrap_or_default()))
         })?;
         let read = store.read().map_err(|error| Answer::Failed(error.to_string()));
         let read = read.and_then(|state: Option<State>| {

@@ -254,10 +254,8 @@ fn failures() {
         .concat(),
     );
     assert_eq!(ran.status, 1, "{}", ran.all());
-    let summary = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
-    let summary = summary
-        .filter(|line: &serde_json::Value| line["type"] == "test_summary")
-        .last();
+    let mut summary = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let summary = summary.rfind(|line: &serde_json::Value| line["type"] == "test_summary");
     assert_eq!(summary.expect("a summary")["test_summary"]["failed"], 2);
     w.run(&[&test[..], &["-filter=none", "plugin"]].concat())
         .fails_with(&["No acceptance tests", "-filter"]);

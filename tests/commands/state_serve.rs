@@ -19,12 +19,17 @@ pub const TESTS: &[(&str, fn())] = &[
         "locks_are_released_and_named_at_the_end",
         locks_are_released_and_named_at_the_end,
     ),
+    (
+        "settings_of_the_backend_can_be_variables",
+        settings_of_the_backend_can_be_variables,
+    ),
     ("clients_need_the_credentials", clients_need_the_credentials),
     ("servers_that_cannot_be_are_refused", servers_that_cannot_be_are_refused),
 ];
 
 const RESOURCE: &str = "resource \"terraform_data\" \"a\" {\n  input = \"one\"\n}\n";
 const RECORD: &str = "{\"ID\": \"1-2\", \"Operation\": \"OperationTypeApply\", \"Who\": \"ann@desk\"}";
+const STATE: &str = "{\"version\": 4, \"terraform_version\": \"1.16.0\", \"serial\": 1, \"lineage\": \"l\", \"outputs\": {}, \"resources\": []}";
 
 /// Sends a request and returns the status with the body.
 fn request(host: &str, method: &str, path: &str, headers: &[&str], body: &str) -> (u16, String) {
@@ -104,18 +109,17 @@ fn a_lock_of_a_client_holds_for_everybody() {
     let (status, holder) = send("LOCK", state, &RECORD.replace("1-2", "2-1"));
     assert_eq!(status, 423);
     assert!(holder.contains("ann@desk"), "{holder}");
-    let text = "{\"version\": 4, \"terraform_version\": \"1.16.0\", \"serial\": 1, \"lineage\": \"l\", \"outputs\": {}, \"resources\": []}";
-    assert_eq!(send("POST", state, text).0, 423);
-    assert_eq!(send("POST", "/states/default?ID=2-1", text).0, 423);
+    assert_eq!(send("POST", state, STATE).0, 423);
+    assert_eq!(send("POST", "/states/default?ID=2-1", STATE).0, 423);
     server
         .run(&["plan", "-no-color"])
         .fails_with(&["Error acquiring the state lock", "ann@desk"]);
-    assert_eq!(send("POST", "/states/default?ID=1-2", text).0, 200);
+    assert_eq!(send("POST", "/states/default?ID=1-2", STATE).0, 200);
     assert_eq!(send("UNLOCK", state, &RECORD.replace("1-2", "2-1")).0, 423);
     assert_eq!(send("UNLOCK", state, RECORD).0, 200);
     assert_eq!(send("UNLOCK", state, RECORD).0, 409);
     // A lock that the server does not know protects nothing.
-    assert_eq!(send("POST", "/states/default?ID=1-2", text).0, 409);
+    assert_eq!(send("POST", "/states/default?ID=1-2", STATE).0, 409);
     server.run(&["plan", "-no-color"]).ok();
     let (status, read) = send("GET", state, "");
     assert_eq!(status, 200);
@@ -136,6 +140,21 @@ fn locks_are_released_and_named_at_the_end() {
     assert!(log.contains("A client had a lock"), "{log}");
     assert!(log.contains("ann@desk"), "{log}");
     server.run(&["plan", "-no-color"]).ok();
+}
+
+fn settings_of_the_backend_can_be_variables() {
+    let main = "terraform {\n  backend \"local\" {\n    path = var.place\n  }\n}\n\nvariable \"place\" {\n  type = string\n}\n";
+    for flag in ["-var=place=there.tfstate", "-var-file=place.tfvars"] {
+        let server = Workspace::with(&[("main.tf", main), ("place.tfvars", "place = \"there.tfstate\"\n")]);
+        server.run(&["init", "-no-color", flag]).ok();
+        let (serving, password) = Serving::states(&server, &[flag]);
+        let login = basic(&format!("monoform:{password}"));
+        assert_eq!(
+            request(&serving.host, "POST", "/states/default", &[&login], STATE).0,
+            200
+        );
+        assert!(server.read("there.tfstate").contains("\"lineage\": \"l\""));
+    }
 }
 
 fn clients_need_the_credentials() {

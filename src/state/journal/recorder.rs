@@ -305,6 +305,6 @@ mod tests {
         sink.fails.store(false, Ordering::SeqCst);
         writer.sync().wait().unwrap();
         assert_eq!(sink.kinds(), ["begin a.a", "end a.b", "outcome a.a"]);
-        writer.end_run(super::super::Base::default()).unwrap();
+        writer.end_run(|| Ok(super::super::Base::default())).unwrap();
     }
 }

@@ -134,20 +134,20 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     announce(session, &format!("backend \"{ty}\""), &url, login.shown.as_deref());
     let mut served = Served::new(session.stores(), location.backend);
     // The handlers are installed before the first request is answered, so that no interrupt is missed.
-    let serving = runtime.block_on(async {
-        let interrupted = interrupt::received();
-        tokio::spawn(async move {
-            server.run(listener, interrupted).await;
-            // Connections that did not end in time still have the queue.
-            let _ = queue.send(None);
-        })
+    let interrupted = {
+        let _context = runtime.enter();
+        interrupt::received()
+    };
+    runtime.spawn(async move {
+        server.run(listener, interrupted).await;
+        // Connections that did not end in time still have the queue.
+        let _ = queue.send(None);
     });
     // Backends are used on this thread only: they belong to the session.
     while let Ok(Some(job)) = jobs.recv() {
         // A client that is gone gets no answer, and its request is still carried out: it may have been sent to write a state.
         let _ = job.reply.send(served.answer(&job.workspace, job.wanted));
     }
-    drop(serving);
     for warning in served.release() {
         session.warn_now(warning);
     }
