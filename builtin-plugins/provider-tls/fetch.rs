@@ -1,4 +1,4 @@
-//! Certificates of servers.
+//! Fetches the certificate chain that a TLS server presents.
 
 use std::collections::BTreeMap;
 use std::io;

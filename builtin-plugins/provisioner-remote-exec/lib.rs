@@ -105,7 +105,7 @@ fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     let read = |path: String| {
         std::fs::read(&path).map_err(|error| {
             let reason = match error.kind() {
-                // This text lacks the number of the error, which Rust's text adds.
+                // `io::Error` would append "(os error 2)", which Go's message does not have.
                 std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
                 std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
                 _ => error.to_string(),

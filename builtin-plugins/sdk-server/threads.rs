@@ -105,7 +105,7 @@ mod tests {
         let (release, wait) = mpsc::channel::<()>();
         let blocking = run(&calls, true, |_| async move { wait.recv().is_ok() });
         let other = async {
-            // Only this ends the other call.
+            // The blocking call ends only when `release` is sent, so this call must run at the same time.
             let released = run(&calls, true, |_| async move { release.send(()).is_ok() }).await;
             released.is_ok_and(|released| released)
         };

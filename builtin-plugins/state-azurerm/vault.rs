@@ -79,7 +79,7 @@ impl Vault {
 
     /// Asks the vault which resource its tokens are for: vaults, hardware modules and sovereign clouds have different ones.
     async fn ask_resource(&self, url: &Url, what: &str) -> Result<String> {
-        // Without a body: the request has no token, and the key to encrypt would be in it.
+        // This probe is unauthenticated, so it has no body: the real body may contain the key that is to be wrapped.
         let sent = self.http.send(Method::POST, url, json_headers(), Some(Vec::new()));
         let answer = sent.await.map_err(|failure| failure.diagnostic(SUMMARY, what))?;
         let challenge = answer.header("www-authenticate").unwrap_or_default();

@@ -144,20 +144,22 @@ impl Client {
             return Ok(session);
         }
         tracing::warn!("the connection to PostgreSQL was lost, and is made again");
-        session.connection = Arc::new(connect(&self.settings).await?);
-        if let Some(mut held) = session.held.take() {
+        let connection = Arc::new(connect(&self.settings).await?);
+        if let Some(held) = &mut session.held {
             let query = format!("SELECT pg_try_advisory_lock({})", held.number);
-            let connection = session.connection.clone();
+            // After an error, the closed connection stays, with the lock: the next request connects again. Without that, the lock
+            // would be forgotten, and its holder taken for a program without a lock.
             let row = connection
                 .answer(&self.settings, LOCK, connection.query_one(&query, &[]))
                 .await?;
             let got: bool = row.map_err(|e| self.problem(LOCK, &e))?.get(0);
+            held.is_interrupted = true;
             // If another program has the lock now, it is lost, and the guard refuses writes under it.
-            if got {
-                held.is_interrupted = true;
-                session.held = Some(held);
+            if !got {
+                session.held = None;
             }
         }
+        session.connection = connection;
         Ok(session)
     }
 

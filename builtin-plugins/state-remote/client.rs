@@ -206,8 +206,8 @@ impl StateClient for Client {
         }
         let name = &known.workspace.name.clone();
         let snapshot = Snapshot::read(&state);
-        // A state that is not newer than the one that was read is written only at an explicit request (`state push
-        // -force`), so the request asks the server not to compare.
+        // Only `state push -force` writes a state with another lineage or without a higher serial. The upload then sets `force`, so
+        // that the server skips its own comparison.
         let force = match (&known.snapshot, &snapshot) {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,
             _ => false,

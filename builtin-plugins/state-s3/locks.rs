@@ -158,7 +158,7 @@ impl LockRecord for LockItem<'_> {
 }
 
 impl Client {
-    /// Returns the path of a state in locks, which is the key of its item in the table, too.
+    /// Returns the `Path` that a lock record has for a state (`BUCKET/KEY`). It is also the item key in the DynamoDB table.
     fn lock_path(&self, key: &str) -> String {
         format!("{}/{key}", self.settings.bucket)
     }

@@ -125,7 +125,7 @@ impl ModuleInstance {
     /// Returns the path without instance keys.
     #[must_use]
     pub fn module(&self) -> Module {
-        // The root is shared: an empty list of its own would be an allocation for each object that is asked for its module.
+        // All callers share one root value, so that asking a root object for its module allocates nothing.
         if self.is_root() {
             return Module::root();
         }

@@ -106,7 +106,7 @@ impl Closing for StateSession<'_> {
     }
 }
 
-/// Returns the state of a location, or the file in the flag.
+/// Returns the source to read the state from: the file that the flag names, or else the backend location.
 fn source(location: &StateLocation, flag: Option<&str>) -> Source {
     flag.map_or_else(|| location.source(), |path| Source::File(path.into()))
 }

@@ -98,7 +98,8 @@ fn override_providers(module: &mut Module, configs: Vec<ProviderConfig>, diagnos
     for config in configs {
         match (module.provider_configs.get_mut(&config.address), &config.address.alias) {
             (Some(base), _) => provider(base, config),
-            // Only a default configuration may be new in an override file: a module without one has it implicitly.
+            // Every module has a default (unaliased) provider configuration implicitly, so an override file may add that one
+            // without a base block. An aliased one must exist.
             (None, None) => {
                 module.provider_configs.insert(config.address.clone(), config);
             }

@@ -88,7 +88,8 @@ struct Output {
 }
 
 impl Method {
-    /// Configures a method of a type that has a schema.
+    /// Builds the encryption method of type `ty` from the arguments of its block. The caller has checked that the type exists: any
+    /// other builds [`Method::Unencrypted`].
     pub fn build(ty: &str, arguments: &Arguments) -> Result<Method, MethodError> {
         match ty {
             "aes_gcm" => {

@@ -55,8 +55,9 @@ pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Val
     mark_sensitive(&schema.block, value)
 }
 
-/// Returns marks for attributes that repeat a sensitive attribute of the same object. Where the repeating value has no
-/// such part (it is not known yet, or the attribute has changed since), the mark is on the existing part of the path.
+/// Returns marks for attributes that copy another attribute of the same object, such as `output` of `terraform_data`: each path
+/// that is sensitive in the original is sensitive in the copy. If the copy lacks part of a path, its longest existing prefix is
+/// marked.
 fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Vec<(Path, Marks)> {
     let mut out = Vec::new();
     for (from, to) in &schema.repeats {

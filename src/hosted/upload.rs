@@ -72,8 +72,8 @@ impl Remote<'_> {
     }
 }
 
-/// Returns the directory to upload: the one relative to which the current directory is the workspace's working
-/// directory.
+/// Returns the directory to upload: `current` without the trailing `working_directory` of the workspace, or `current` itself if it
+/// does not end in it.
 fn root(current: &Path, working_directory: &str) -> PathBuf {
     let inside = Path::new(working_directory.trim_matches('/'));
     let inside: PathBuf = inside

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The time limit of a connection, unless the caller has its own.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time limit of a server for the beginning of its answer.
+/// Time limit for the first byte of a response.
 pub const FIRST_BYTE: Duration = Duration::from_secs(30);
 
 /// The time limit of a server's silence in the middle of an answer.
@@ -54,7 +54,7 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
 /// The limit of a server's silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// [`SILENCE`], and [`first_byte_after`] for the first byte.
+    /// Reads time out after [`SILENCE`]; the first byte of the response, after [`first_byte_after`].
     Limited,
     /// No limit: the caller has a limit of its own, or the user has disabled it.
     Unlimited,

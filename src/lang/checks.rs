@@ -17,8 +17,8 @@ pub enum Repetition {
     ForEach,
 }
 
-/// Checks the steps after a reference to a whole resource: an instance key if and only if the resource is repeated,
-/// then only parts of its schema.
+/// Checks the steps after a reference to a resource. No steps, or a splat, are always allowed. Otherwise an instance key must come
+/// first if the resource has `count` or `for_each`, and must not if it has neither. The remaining steps must exist in the schema.
 pub fn resource_steps(
     resource: &Resource,
     repetition: Repetition,

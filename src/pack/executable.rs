@@ -225,7 +225,7 @@ fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     Ok(None)
 }
 
-/// Returns the version after the mark; `None` without a mark.
+/// Searches an executable for [`MARK`] and returns the version after it; `None` if the file has no mark.
 fn version(file: &mut File) -> io::Result<Option<String>> {
     /// Overlap of two search windows: more than the length of a mark with its version, so that none is missed.
     const OVERLAP: usize = 128;

@@ -77,7 +77,7 @@ impl FetchError {
     }
 }
 
-/// Package that is installed now.
+/// Package that [`fetch`] has made available: its directory, provenance and checksums.
 #[derive(Clone, Debug)]
 pub(crate) struct Fetched {
     pub dir: PathBuf,

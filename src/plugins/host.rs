@@ -301,7 +301,8 @@ impl Host {
         }
     }
 
-    /// Returns the launch of a packed provider: this executable loads that of the provider into memory and executes it.
+    /// Returns the launch of a packed provider: this program starts itself with `internal-plugin packed`, loads the provider's
+    /// executable into memory and runs it.
     fn packed(&self, title: String, provider: &str, version: &str, protocols: Vec<u32>) -> Launch {
         let args = ["internal-plugin", "packed", provider, version].map(OsString::from);
         Launch {

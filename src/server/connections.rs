@@ -23,9 +23,6 @@ use crate::reply::{Body, Reply};
 
 /// Time limit of the TLS handshake, and of the header of a request.
 const HEADER: Duration = Duration::from_secs(10);
-/// Lowest rate at which a client must take a file, in bytes a second, measured after [`FIRST`].
-pub(crate) const LOWEST_RATE: u64 = 16 << 10;
-pub(crate) const FIRST: Duration = Duration::from_secs(20);
 /// Time limit of a whole connection.
 const LONGEST: Duration = Duration::from_secs(3600);
 /// Time limit of running answers when the server shuts down.
@@ -34,7 +31,7 @@ const ENDING: Duration = Duration::from_secs(10);
 /// would use a whole core.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Program that answers requests.
+/// Request handler of a [`Server`].
 pub trait Handler: Send + Sync + 'static {
     /// Answers a request. An error of the server itself is in the reply, and in the access log.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Reply> + Send;

@@ -38,8 +38,8 @@ struct Rule {
 
 const RULE: Rule = Rule {
     idle: Duration::from_secs(1),
-    age: crate::connections::FIRST,
-    rate: crate::connections::LOWEST_RATE,
+    age: crate::limits::FIRST,
+    rate: crate::limits::LOWEST_RATE,
 };
 
 #[derive(Debug)]

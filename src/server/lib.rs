@@ -6,6 +6,7 @@
 mod connections;
 mod credentials;
 mod guests;
+mod limits;
 mod reply;
 mod tls;
 

@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::connections::{FIRST, LOWEST_RATE};
+use crate::limits::{FIRST, LOWEST_RATE};
 
 /// Time limit for a client to accept one chunk of a file.
 const STALL: Duration = Duration::from_secs(60);

@@ -34,7 +34,8 @@ fn mismatch(file: &str, name: impl std::fmt::Display, of_file: &Provider, of_mod
     )
 }
 
-/// Checks the local names that runs give to provider configurations of their file.
+/// Checks that each local provider name in a test file means the same provider in all runs. Reports runs whose module uses the name
+/// for another provider.
 #[must_use]
 pub fn check_provider_types(file: &TestFile, modules: &[Arc<Config>]) -> Diagnostics {
     let mut meant: BTreeMap<Arc<str>, Provider> = BTreeMap::new();

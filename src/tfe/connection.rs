@@ -8,9 +8,9 @@ use crate::api::{Api, ApiError, Server, part};
 use crate::settings::DEFAULT_HOST;
 use crate::{Kind, Problem, Settings};
 
-/// Service identifiers of `backend "remote"`: the full API, and the one for states where operations are forced to run
-/// locally.
+/// Service identifier of the full API, for `backend "remote"`.
 const REMOTE_SERVICE: &str = "tfe.v2.1";
+/// Service identifier for state storage only, used if operations are forced to run locally.
 const STATE_SERVICE: &str = "state.v2";
 
 /// Lowest version of the API that `cloud` blocks work with.

@@ -61,7 +61,7 @@ pub(crate) struct Record {
     /// Adapted limits of operations.
     lanes: Vec<Settled>,
     stopping: bool,
-    /// Running operations in the order of their start, which is that of their duration.
+    /// Running operations, keyed by start order: the longest-running one comes first.
     running: BTreeMap<u64, Running>,
     /// Keys of running operations, by subject.
     places: HashMap<Subject, u64>,

@@ -432,7 +432,7 @@ impl Stream {
 }
 
 impl Stream {
-    /// Reports the limits of concurrent operations that were adapted.
+    /// Reports the concurrency limit that each provider's adaptive control has settled on.
     fn lanes(&self, settled: &[Settled]) {
         let each = settled
             .iter()

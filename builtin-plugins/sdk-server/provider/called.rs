@@ -17,7 +17,7 @@ struct Named {
     name: String,
 }
 
-/// The part of the request to move an object that names the type of the new one.
+/// The field of a `MoveResourceState` request that names the target resource type.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Moved {
     #[prost(string, tag = "5")]

@@ -205,7 +205,7 @@ pub struct Attribute {
 /// Schema of nested attributes.
 #[derive(Clone, Debug)]
 pub struct Nested {
-    /// Nested attributes; its blocks are empty.
+    /// Block that holds the nested attributes; its `blocks` list is always empty.
     pub block: Block,
     /// The number of objects, and the collection that they form.
     pub nesting: Nesting,
@@ -222,7 +222,8 @@ pub struct NestedBlock {
     pub nesting: Nesting,
     /// Minimum number of blocks in the schema for the host; see [`BlockBuilder::min_items`](super::BlockBuilder::min_items).
     pub min_items: u32,
-    /// Maximum number of blocks in that schema, 0 for no limit; see [`BlockBuilder::max_items`](super::BlockBuilder::max_items).
+    /// Maximum number of blocks in the schema for the host, 0 for no limit; see
+    /// [`BlockBuilder::max_items`](super::BlockBuilder::max_items).
     pub max_items: u32,
     /// True if the plugin may set the blocks if the configuration has none; see [`BlockBuilder::computed`](super::BlockBuilder::computed).
     pub computed: bool,

@@ -1,11 +1,11 @@
 //! Claims of a run on a state, and the decision which run may begin.
 //!
 //! A run changes some objects and outputs, and depends on others. It makes one request, with all its claims, after its plan was
-//! approved and before it changes anything. The requests of a state have numbers; a request waits for those of lower numbers that
-//! conflict with it, whether they are granted or wait themselves. So nobody waits for a higher number, which excludes deadlocks, and
-//! nobody is overtaken by a conflicting request, which excludes starvation.
+//! approved and before it changes anything. Requests on a state are numbered. A request waits for every conflicting request with a
+//! lower number, granted or waiting. Nobody waits for a higher number, so there are no deadlocks; nobody is overtaken by a conflicting
+//! request, so there is no starvation.
 //!
-//! Claims are on keys, in one of three modes, of which only equal ones that share are compatible:
+//! Each claim is on a key, in one of three modes. Two claims on one key are compatible only if both are shared or both are within:
 //!
 //! | mode | key | meaning |
 //! | --- | --- | --- |

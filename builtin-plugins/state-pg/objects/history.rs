@@ -27,7 +27,7 @@ pub(super) struct Address {
     #[serde(rename = "type")]
     ty: String,
     name: String,
-    /// Key as JSON, empty for an instance without one; all instances if it is absent.
+    /// Instance key as JSON; empty for an instance without a key. `None` selects all instances.
     instance_key: Option<String>,
 }
 

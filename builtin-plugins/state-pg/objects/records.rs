@@ -64,7 +64,7 @@ fn operation(intent: &Intent) -> Operation {
     )
 }
 
-/// Effect of records: operations that end, those that begin, and new objects.
+/// Combined effect of several records: operations that ended or began, and the changes to objects.
 #[derive(Default)]
 struct Effect {
     ended: BTreeSet<Operation>,

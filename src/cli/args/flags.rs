@@ -292,10 +292,11 @@ pub fn verbosity(matches: &ArgMatches) -> Result<Verbosity, UsageError> {
     }
 }
 
-/// Returns the format of plans; text for commands without the flag, and for those whose formats are others.
+/// Returns the plan format that `-format` selects. Commands without this flag, and commands whose `-format` is not about plans, use
+/// text.
 ///
 /// # Errors
-/// There is no such format.
+/// The format is unknown.
 pub fn plan_format(matches: &ArgMatches) -> Result<Format, UsageError> {
     // Only commands that show plans have both of these flags.
     let has_plan = matches.try_contains_id(SUMMARY).is_ok();

@@ -2,10 +2,10 @@
 
 use crate::{Kind, Type, Value};
 
-/// Evaluates `==`. The result is unknown if an operand does not decide it.
+/// Evaluates `==`. Returns unknown if the unknown parts of the operands could change the result.
 ///
-/// Operands are not converted: values of different types are not equal, except that null equals null. Marks anywhere in
-/// the operands are on the result, even those of parts that did not decide it.
+/// Operands are not converted: values of different types are not equal, except that null equals null. The result has all marks of
+/// both operands, at any depth.
 #[must_use]
 pub fn equals(a: &Value, b: &Value) -> Value {
     let marks = a.deep_marks() | b.deep_marks();

@@ -46,7 +46,7 @@ pub(super) struct Openings<'a> {
     dependency_evaluation: &'a DependencyEvaluation<'a>,
     providers: OpenOnce<AbsProviderConfig>,
     ephemeral_resources: OpenOnce<ConfigResource>,
-    /// Ephemeral resources that blocks use, as far as they have been requested.
+    /// Cache: the ephemeral resources that each block depends on, computed on first use.
     ephemerals_before: Mutex<HashMap<Block, Arc<[ConfigResource]>>>,
 }
 

@@ -43,7 +43,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Creates the limits: `parallelism` for all operations, `local` for those on objects that are in the state alone.
+    /// Creates the limits: `parallelism` for all operations, `local` for operations on objects of state-only resource types, such
+    /// as `terraform_data`.
     pub(super) fn new(parallelism: usize, local: Option<usize>) -> Slots {
         let limit = parallelism.clamp(1, Semaphore::MAX_PERMITS / 4);
         let ahead = least_ahead(limit);

@@ -70,7 +70,8 @@ impl Expansion {
         }
     }
 
-    /// Builds the value of these objects as instances of a block with the same repetition argument.
+    /// Builds the value of a repeated block from the objects that exist: a tuple for `count`, an object for `for_each`, else the
+    /// single object.
     pub(super) fn gather_existing(&self, objects: Objects) -> Value {
         match self {
             Expansion::Count(_) | Expansion::Unknown { counted: true } => {

@@ -67,8 +67,8 @@ pub fn resources(
     Ok((graph, problems))
 }
 
-/// Returns the problems of a graph without cycles as warnings: it can be shown without the references that cannot be
-/// followed. Validation reports them as errors.
+/// Downgrades the problems to warnings, because a graph can be shown without its unresolved references (validation reports them as
+/// errors). Returns them as errors if the graph has a cycle.
 fn without_cycles(blocks: &Blocks, mut problems: Diagnostics) -> Result<Diagnostics, Diagnostics> {
     if problems.has_errors() && petgraph::algo::is_cyclic_directed(&blocks.graph) {
         return Err(problems);

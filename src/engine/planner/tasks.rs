@@ -24,7 +24,8 @@ use super::{PlannedResource, Planner, import};
 /// Limit of the dependents of a kept object that are named.
 const NAMED_USERS: usize = 3;
 
-/// Permit of an object that is being planned, of its lane or of the whole operation.
+/// Concurrency permit that is held while an object is planned: from the limit of its provider, or from the limit of the whole
+/// operation.
 enum Place<'s> {
     Lane { _place: LanePlace },
     Shared { _permit: SemaphorePermit<'s> },

@@ -190,7 +190,8 @@ impl ExpressionEvaluator {
         let after = self.chosen.len();
         // The condition is evaluated last, so that its errors are not mistaken for those of a result.
         let value = self.choose(condition, (yes, yes_result), (no, no_result), whole, context);
-        // Choices inside of a result that was not taken do not count.
+        // Drop the recorded decisions of conditionals nested in a branch that was not taken (in both, if the condition is unknown):
+        // coverage must not count them.
         if self.chosen.len() > before {
             let last = self.chosen.last().filter(|(at, _)| at == whole.range());
             let not_taken = match last {

@@ -412,7 +412,8 @@ impl Provider for GrpcProvider {
             functions.insert(Arc::from(function), schema);
         }
         let functions = SchemaMap::from(functions);
-        // Only the first answer after the configuration counts, so that it agrees with the calls.
+        // Keep the first response after the provider was configured: `call_function` takes signatures from it, so later callers
+        // must see the same ones.
         Ok(self.functions.get_or_init(|| functions).clone())
     }
 

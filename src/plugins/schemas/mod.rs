@@ -139,7 +139,8 @@ pub(crate) fn provider_schema(
         |kind: Kind, what: &'static str| convert_lazily(&encoded, kind, what, move |message| schema(protocol, message));
     let state_only = properties.state_only.iter().cloned().collect();
     let of_resources = {
-        // Only the built-in terraform_data announces itself as such.
+        // Only the built-in provider declares terraform_data as state-only. This test therefore excludes other providers with a
+        // type of that name.
         let repeats = properties.state_only.iter().any(|ty| &**ty == TERRAFORM_DATA);
         let from = encoded.clone();
         SchemaMap::lazy(encoded.names(Kind::Resource), move |name| {

@@ -134,7 +134,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
         // The fastest level, as most plans are read once and soon.
         .compression_level(Some(1))
         .unix_permissions(0o600)
-        // Equal plans are equal files, whenever they are written.
+        // A fixed timestamp makes plan files reproducible: equal plans give identical bytes.
         .last_modified_time(zip::DateTime::default())
         .large_file(true);
     let mut entry = |name: &str, content: &[u8]| {

@@ -313,7 +313,7 @@ mod tests {
     fn commands_and_their_subcommands() {
         assert_eq!(completed("monoform pl"), ["plan"]);
         assert_eq!(completed("monoform -chdir=x va"), ["validate"]);
-        assert_eq!(completed("monoform state s"), ["show"]);
+        assert_eq!(completed("monoform state sh"), ["show"]);
         assert_eq!(completed("monoform providers "), ["lock", "mirror", "schema", "serve"]);
         assert!(completed("monoform ").contains(&"workspace".to_owned()));
         assert!(!completed("monoform ").contains(&"env".to_owned()));
