@@ -370,6 +370,11 @@ fn killed() {
     meeting.place.write("go-one", "");
     meeting.place.write("go-two", "");
     end(second).ok();
+    // The session of the killed run ends when its plugin has noticed that the run is gone.
+    wait_for("the end of the killed run's session", || {
+        let query = "SELECT count(*) AS locks FROM pg_locks WHERE locktype = 'advisory'";
+        run(&two, Tool::Monoform, &["state", "query", query]).ok().stdout == "locks\n0\n"
+    });
     let state = pulled(&two);
     let tainted = state["resources"].as_array().expect("resources").iter();
     let tainted: Vec<&Json> = tainted.filter(|r| r["instances"][0]["status"] == "tainted").collect();

@@ -25,7 +25,7 @@ fn complete(line: &str) -> Vec<String> {
 
 fn prints_candidates_only() {
     assert_eq!(complete("monoform pla"), ["plan"]);
-    assert_eq!(complete("monoform state s"), ["show"]);
+    assert_eq!(complete("monoform state s"), ["serve", "show"]);
     assert_eq!(
         complete("monoform workspace "),
         ["delete", "list", "new", "select", "show"]

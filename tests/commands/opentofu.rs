@@ -247,7 +247,7 @@ fn disabled_resources_and_modules_are_null_and_destroyed() {
     for (value, text) in [
         ("null", "is null"),
         ("sensitive(true)", "is sensitive"),
-        ("[]", "is true or false"),
+        ("[]", "must be true or false"),
         ("terraform_data.b.id == \"a\"", "is not known before apply"),
     ] {
         let main = format!(

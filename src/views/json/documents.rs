@@ -47,7 +47,7 @@ pub const DOCUMENTS: &[Document] = &[
     document!("state-show", "state show -json"),
     document!(
         "stream",
-        "plan -json, apply -json, destroy -json, refresh -json, init -json, query -json, test -json"
+        "plan -json, apply -json, destroy -json, refresh -json, init -json, query -json, test -json, provider test -json"
     ),
     document!("validate", "validate -json"),
     document!("version", "version -json"),
