@@ -116,7 +116,7 @@ fn answers_of_the_server_are_in_the_error() {
         "{error}"
     );
     let error = refusal(&of_transit(&address, "good", "key_length = 20"));
-    assert!(error.contains("16, 32 or 64 bytes: got 20"), "{error}");
+    assert!(error.contains("16, 32 or 64 bytes, and is 20"), "{error}");
 }
 
 #[test]

@@ -136,8 +136,8 @@ fn required_replacement_of_unknown_attribute_is_an_error() {
     assert_eq!(
         case.plan_errors(),
         format!(
-            "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} wants fake_thing.a replaced because of \
-             fake_thing.a.tags[\"nope\"], and there is no such attribute. {BUG}"
+            "Error: Provider produced invalid plan [fake_thing.a]: {FAKE} requires the replacement of fake_thing.a \
+             because of fake_thing.a.tags[\"nope\"], and there is no such attribute. {BUG}"
         )
     );
     // An attribute that only one of the prior and the planned object has is valid.
