@@ -15,4 +15,5 @@ pub use credentials::Credentials;
 pub use hyper::body::Incoming;
 pub use hyper::{HeaderMap, Method, Request, StatusCode, header};
 pub use reply::{Body, Reply, read_body};
+pub use rustls::ServerConfig as TlsSettings;
 pub use tls::{TlsError, server_config};

@@ -16,6 +16,7 @@ mod graph;
 mod help;
 mod import;
 mod init;
+mod listening;
 mod login;
 mod logout;
 pub(crate) mod man;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use pack::{Pack, PackError};
 use packages::serve::{Answers, Contents, Shelf};
-use server::{Server, server_config};
+use server::Server;
 use syntax::Diagnostic;
 
 use crate::args::flags::{self, Flags, FromFlags};
-use crate::commands::Command;
+use crate::commands::{Command, listening};
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 use crate::{interrupt, process};
@@ -72,20 +72,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             ));
         }
     };
-    let Ok(address) = arguments.listen.parse::<SocketAddr>() else {
-        return Err(Failure::flag(format!(
-            "invalid value \"{}\" for flag -listen: it must be an IP address and a port, like 127.0.0.1:8443 or [::]:8443",
-            arguments.listen
-        )));
-    };
-    let tls = match (&arguments.certificate, &arguments.key) {
-        (None, None) => None,
-        (Some(certificate), Some(key)) => match server_config(Path::new(certificate), Path::new(key)) {
-            Ok(config) => Some(config),
-            Err(error) => return Err(Failure::new(SUMMARY, format!("That failed: {error}."))),
-        },
-        _ => return Err(Failure::flag("-tls-cert and -tls-key need each other")),
-    };
+    let address = listening::address(&arguments.listen, 8443)?;
+    let tls = listening::tls(SUMMARY, arguments.certificate.as_deref(), arguments.key.as_deref())?;
     let contents = match source.is_dir() {
         true => Contents::Mirror(source.clone()),
         false => match Pack::open(&source, &session.pack_conditions()) {

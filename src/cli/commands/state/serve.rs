@@ -1,19 +1,16 @@
 //! `state serve`: serves the states of the configured backend by the protocol of Terraform's backend `http`.
 
-use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, mpsc};
 
 use server::{
     Credentials, Handler, HeaderMap, Incoming, Method, Reply, Request, Server, StatusCode, header, read_body,
-    server_config,
 };
 use stores::serve::{Answer, Request as Wanted, Served};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
-use crate::commands::Command;
+use crate::commands::{Command, listening};
 use crate::outcome::{Failure, Outcome};
 use crate::session::Session;
 use crate::{interrupt, process, state_session};
@@ -22,6 +19,10 @@ const SUMMARY: &str = "Cannot serve states";
 
 /// Limit of a request's body in bytes. States of a million objects are smaller.
 const LARGEST: usize = 1 << 30;
+/// Limit of the record of a lock in bytes.
+const LARGEST_RECORD: usize = 1 << 20;
+/// Limit of states that are in memory at a time because clients write them.
+const WRITES: usize = 4;
 
 /// Name in the credentials that the server makes for itself.
 const NAME: &str = "monoform";
@@ -82,20 +83,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "The command has no arguments: it serves the backend of the configuration in the working directory.",
         ));
     }
-    let Ok(address) = arguments.listen.parse::<SocketAddr>() else {
-        return Err(Failure::flag(format!(
-            "invalid value \"{}\" for flag -listen: it must be an IP address and a port, like 127.0.0.1:8444 or [::]:8444",
-            arguments.listen
-        )));
-    };
-    let tls = match (&arguments.certificate, &arguments.key) {
-        (None, None) => None,
-        (Some(certificate), Some(key)) => match server_config(Path::new(certificate), Path::new(key)) {
-            Ok(config) => Some(config),
-            Err(error) => return Err(Failure::new(SUMMARY, format!("That failed: {error}."))),
-        },
-        _ => return Err(Failure::flag("-tls-cert and -tls-key need each other")),
-    };
+    let address = listening::address(&arguments.listen, 8444)?;
+    let tls = listening::tls(SUMMARY, arguments.certificate.as_deref(), arguments.key.as_deref())?;
     // A state has secrets, and whoever can write it decides what the next apply destroys.
     if !address.ip().is_loopback() && (tls.is_none() || arguments.credentials.is_none()) {
         return Err(Failure::new(
@@ -125,6 +114,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         handler: Queue {
             jobs: queue.clone(),
             credentials: login.credentials,
+            writes: Semaphore::new(WRITES),
         },
         tls,
         log: Arc::new(move |access| ui.err(format!("{:.0} {access}\n", process::now()))),
@@ -215,6 +205,7 @@ struct Queue {
     /// Jobs; `None` at the end.
     jobs: mpsc::Sender<Option<Job>>,
     credentials: Credentials,
+    writes: Semaphore,
 }
 
 impl Handler for Queue {
@@ -232,6 +223,11 @@ impl Handler for Queue {
         }
         let Some(workspace) = request.uri().path().strip_prefix("/states/").map(ToOwned::to_owned) else {
             return refusal(StatusCode::BAD_REQUEST, "paths are /states/WORKSPACE");
+        };
+        // Held until the answer. It cannot be closed.
+        let _write = match is_write(request.method()) {
+            true => self.writes.acquire().await.ok(),
+            false => None,
         };
         let wanted = match wanted(request).await {
             Ok(wanted) => wanted,
@@ -254,18 +250,25 @@ impl Handler for Queue {
     }
 }
 
-/// Reads a request: what a client wants of a state.
+/// Returns true if the body of a request is a state. A client can be set to PUT for its updates.
+fn is_write(method: &Method) -> bool {
+    method == Method::POST || method == Method::PUT
+}
+
+/// Reads the request of a client for a state.
 async fn wanted(request: Request<Incoming>) -> Result<Wanted, Reply> {
     let method = request.method().clone();
     if method == Method::GET || method == Method::HEAD {
         return Ok(Wanted::Read);
     }
-    let lock = lock_id(request.uri().query());
-    let change: fn(Option<String>, Vec<u8>) -> Wanted = match method.as_str() {
-        // A client can be set to another method for its updates.
-        "POST" | "PUT" => |lock, text| Wanted::Write { lock, text },
-        "LOCK" => |_, record| Wanted::Lock(record),
-        "UNLOCK" => |_, record| Wanted::Unlock(record),
+    if is_write(&method) {
+        let lock = lock_id(request.uri().query());
+        let text = read_body(request, LARGEST).await?;
+        return Ok(Wanted::Write { lock, text });
+    }
+    let change = match method.as_str() {
+        "LOCK" => Wanted::Lock,
+        "UNLOCK" => Wanted::Unlock,
         _ => {
             let mut reply = refusal(StatusCode::METHOD_NOT_ALLOWED, "states are not deleted here");
             let allowed = header::HeaderValue::from_static("GET, HEAD, LOCK, POST, PUT, UNLOCK");
@@ -273,7 +276,7 @@ async fn wanted(request: Request<Incoming>) -> Result<Wanted, Reply> {
             return Err(reply);
         }
     };
-    Ok(change(lock, read_body(request, LARGEST).await?))
+    Ok(change(read_body(request, LARGEST_RECORD).await?))
 }
 
 /// Returns the lock's ID in a query: `?ID=…`.
