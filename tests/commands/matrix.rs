@@ -374,7 +374,8 @@ fn variables() {
     w.write("pushed.json", &state);
     let mut tried = 0;
     for (command, flags) in shown(&w) {
-        if !flags.contains(&"-var".to_owned()) {
+        // The servers have tests of their own: they end only when they are interrupted.
+        if !flags.contains(&"-var".to_owned()) || command.ends_with("serve") {
             continue;
         }
         let words: Vec<&str> = command.split(' ').collect();

@@ -32,6 +32,7 @@
 
 pub mod crash;
 pub mod disk;
+pub mod ending;
 pub mod exchange;
 pub mod kubernetes;
 pub mod oci;
@@ -305,14 +306,14 @@ impl Workspace {
         // Another thread that is starting a program has a forked child, which holds all open files until it executes that program.
         // Until then, an executable that this thread has just written cannot be run.
         for _ in 0..500 {
-            match command.output() {
+            match ending::output(&mut command) {
                 Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => {
                     std::thread::sleep(std::time::Duration::from_millis(10));
                 }
                 output => return ran(output.expect("the program starts")),
             }
         }
-        ran(command.output().expect("the program starts"))
+        ran(ending::output(&mut command).expect("the program starts"))
     }
 
     /// Runs the executable under test in the working directory.
