@@ -284,6 +284,11 @@ impl<'s> Providers<'s> {
         })
     }
 
+    /// Takes the process of an open provider configuration, which the caller closes. Nothing may use the configuration afterwards.
+    pub(crate) async fn take(&self, address: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
+        self.open.lock().await.remove(address)
+    }
+
     /// Returns the provider that is called for an object of an open provider configuration.
     pub async fn for_object(
         &self,

@@ -185,7 +185,11 @@ impl Registries {
                     version,
                 }),
                 // A single malformed version must not hide the others.
-                Err(_) => tracing::warn!(module = module.package(), text, "a version of a registry that is none"),
+                Err(_) => tracing::warn!(
+                    module = module.package(),
+                    text,
+                    "the registry lists a version that is not a semantic version"
+                ),
             }
         }
         Ok(found)

@@ -1,7 +1,5 @@
 //! The command `query`, which lists existing objects by `list` blocks.
 
-use std::time::Duration;
-
 use addrs::Mode as ResourceMode;
 use config::files::Disk;
 use engine::inputs::{PlanOptions, QueryOptions};
@@ -63,8 +61,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let operation_arguments = OperationArguments {
         lock: LockFlags {
-            // A query changes nothing, so it needs no lock.
-            timeout: Some(Duration::ZERO),
+            // A query changes nothing, so it needs no lock. Terraform takes none either.
+            timeout: None,
         },
         input: true,
         ..OperationArguments::default()

@@ -4,6 +4,7 @@
 
 mod actions;
 mod admission;
+mod closings;
 mod data;
 mod destroy;
 mod finish;
@@ -46,6 +47,7 @@ use crate::validate;
 use crate::walk::{Outcome, walk};
 
 use actions::Triggered;
+use closings::Closings;
 use openings::Openings;
 use slot::{SETTLING, Slot, Slots};
 use tally::Tally;
@@ -160,6 +162,7 @@ async fn with_providers(
         context,
         plan,
         openings: Openings::new(context, &ephemerals, &dependency_evaluation),
+        closings: Closings::new(context, plan),
         ephemerals: &ephemerals,
         dependency_evaluation: &dependency_evaluation,
         removals: Removals::new(inputs.config),
@@ -223,8 +226,10 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         // others.
         let limit = inputs.at_once(inputs.parallelism.saturating_add(SETTLING));
         walk(&graph, limit, |node| applier.visit(graph[node])).await;
+        applier.closings.finish();
         applier.finish().await
     };
+    let work = async { tokio::join!(work, applier.closings.close_ended()).0 };
     let mut diagnostics = tokio::select! {
         diagnostics = work => diagnostics,
         never = applier.ephemerals.renew_until_closed() => match never {},
@@ -362,6 +367,7 @@ struct Applier<'a> {
     context: OperationContext<'a>,
     plan: &'a Plan,
     openings: Openings<'a>,
+    closings: Closings<'a>,
     ephemerals: &'a Ephemerals<'a>,
     dependency_evaluation: &'a DependencyEvaluation<'a>,
     removals: Removals<'a>,
@@ -462,6 +468,9 @@ impl Applier<'_> {
             self.settle(&slot).await;
         }
         begun.end(result.is_ok());
+        if change.action != Action::Forget {
+            self.closings.count_end(&change.provider).await;
+        }
         if !self.ephemerals.is_empty() {
             self.ephemerals.used(&Block::Resource(change.address.config())).await;
         }

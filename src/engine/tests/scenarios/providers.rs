@@ -273,3 +273,70 @@ fn provider_block_that_nothing_uses_stops_no_plan() {
         assert!(!case.plan_errors().is_empty(), "{body}");
     }
 }
+
+#[test]
+fn process_ends_after_the_last_operation_of_its_configuration() {
+    let mut case = Case::new(
+        r#"
+        provider "fake" { token = "first" }
+        provider "fake" {
+          alias = "second"
+          token = "second"
+        }
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" {
+          name       = "b"
+          provider   = fake.second
+          depends_on = [fake_thing.a]
+        }
+        resource "fake_thing" "c" {
+          name       = "c"
+          provider   = fake.second
+          depends_on = [fake_thing.b]
+        }
+        "#,
+    );
+    let plan = case.plan();
+    case.remote.take_log();
+    case.remote.lock().closed_providers.clear();
+    let diagnostics = case.try_apply(&plan);
+    assert!(!diagnostics.has_errors(), "{}", texts(diagnostics.iter()));
+    let closed = case.remote.lock().closed_providers.clone();
+    let log = case.remote.take_log();
+    let created = log.iter().position(|entry| entry == "< create c").unwrap();
+    let [(first, early), (second, _)] = &closed[..] else {
+        panic!("each process is closed once: {closed:?}");
+    };
+    assert_eq!([first, second], ["first", "second"]);
+    assert!(*early <= created, "closed after {early} of {log:?}");
+    // Both are needed again to destroy, where the order is reversed.
+    case.remote.lock().closed_providers.clear();
+    case.destroy();
+    let closed = case.remote.lock().closed_providers.clone();
+    let tokens: Vec<&str> = closed.iter().map(|(token, _)| &**token).collect();
+    assert_eq!(tokens.last(), Some(&"first"), "{tokens:?}");
+}
+
+#[test]
+fn process_stays_while_functions_of_its_provider_are_called() {
+    let mut case = Case::new(
+        r#"
+        terraform {
+          required_providers {
+            fake = { source = "hashicorp/fake" }
+          }
+        }
+        provider "fake" { token = "first" }
+        provider "other" {}
+        resource "fake_thing" "a" { name = "a" }
+        resource "other_thing" "b" {
+          name       = "b"
+          value      = provider::fake::shout(fake_thing.a.id)
+          depends_on = [fake_thing.a]
+        }
+        output "shouted" { value = provider::fake::shout(other_thing.b.value) }
+        "#,
+    );
+    case.apply();
+    case.assert_settled();
+}

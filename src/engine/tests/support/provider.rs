@@ -676,7 +676,14 @@ impl Provider for Fake {
         Ok(())
     }
 
-    async fn close(&self) {}
+    async fn close(&self) {
+        if let Some(token) = &*self.token.lock().unwrap() {
+            let mut remote = self.remote.lock();
+            let entries = remote.log.len();
+            let token = token.as_str().unwrap_or_default().to_owned();
+            remote.closed_providers.push((token, entries));
+        }
+    }
 }
 
 /// A provisioner and its name.

@@ -54,6 +54,8 @@ pub struct RemoteData {
     /// Provisioners that return no schema.
     pub schemaless: HashSet<String>,
     pub closed_provisioners: Vec<String>,
+    /// The token of each closed provider, and the number of entries that the log had then.
+    pub closed_providers: Vec<(String, usize)>,
     /// Request that ephemeral resources are renewed at once.
     pub renew: bool,
     /// Write no log (for large tests).
