@@ -112,7 +112,8 @@ fn override_providers(module: &mut Module, configs: Vec<ProviderConfig>, diagnos
     }
 }
 
-/// Changes the named blocks of a kind. A block without a base is an error: `summary` and `kind` are for its text.
+/// Applies the overriding blocks of one kind to the blocks of the same name. An overriding block without a base block is an error;
+/// `summary` and `kind` are parts of its message.
 fn override_named<V>(
     base: &mut BTreeMap<Arc<str>, V>,
     overriding: Vec<V>,

@@ -51,7 +51,7 @@ pub enum SourceAddressError {
     /// A path after `//` that leads out of the package.
     #[error("The subdirectory \"{0}\" leads out of the module package it should be in.")]
     SubdirectoryOutsidePackage(String),
-    /// An address with a scheme that is no URL because of its port.
+    /// An address with a scheme and a port that is not a number, so that it is not a URL.
     #[error(
         "\"{0}\" is neither a registry address nor any other known kind of module source. The port in it is not a number; if it is \
          meant as the scp-like form of a git address, leave out \"ssh://\"."
@@ -134,7 +134,7 @@ impl RegistrySource {
             [a, b, c] => (addrs::provider::default_host(), [*a, *b, *c]),
             _ => return Ok(None),
         };
-        // Hosts of version control are shorthands for git addresses, never registries.
+        // The hosts of version control services are shorthands for git addresses, never registries.
         let version_control = ["github.com", "bitbucket.org"];
         let lower_case = !system.is_empty() && system.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if version_control.contains(&host)

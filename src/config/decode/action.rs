@@ -93,8 +93,8 @@ impl Decoder<'_> {
                 .attribute("on_failure")
                 .map(|a| self.on_failure_keyword(&a))
                 .unwrap_or_default(),
-            // An element that could not be read counts as written: its error has been reported, so the list is not
-            // called empty.
+            // An element that could not be read counts as present. Its error has been reported, so the list must not be reported as empty,
+            // too.
             actions: actions.iter().flatten().flatten().cloned().collect(),
             range,
         };
@@ -231,7 +231,7 @@ impl Decoder<'_> {
                 "Each element of \"actions\" names one action; these are several.",
             ),
         };
-        // `semi_static` may have pointed at the key; a problem without a range belongs to the whole element.
+        // `semi_static` may have set the range of the key. A problem without a range applies to the whole element.
         let placed = problem.subject.is_some();
         self.diagnostics
             .push(if placed { problem } else { problem.at(expr.range()) });

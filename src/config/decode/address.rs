@@ -9,7 +9,7 @@ use crate::decode::parts;
 /// Renders a traversal as an address in the form of the command line, so that one parser reads both.
 pub(crate) fn text(traversal: &Traversal) -> Result<String, Diagnostic> {
     let mut out = traversal.root.to_string();
-    // An index follows `module.NAME` or `TYPE.NAME`, and the name before the last one shows which.
+    // An index selects a module after `module.NAME`, and a resource after `TYPE.NAME`; `before` tells them apart.
     let (mut before, mut last) = ("", &*traversal.root);
     for step in &traversal.steps {
         match step {

@@ -98,7 +98,8 @@ impl Decoder<'_> {
             );
             return None;
         }
-        // The alias of an override file's block may be wrong, but it is there.
+        // `has_alias` is true for a block of an override file even if its alias is invalid, because that error has been
+        // reported.
         if !has_alias {
             self.diagnostics.push(
                 Diagnostic::error(

@@ -70,8 +70,7 @@ impl ImportBy {
 /// An `import` block.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// Target address, relative to the declaring module, as written; its keys may be expressions of `each.key` and the
-    /// like.
+    /// Target address, relative to the declaring module, as written. Its keys may be expressions, such as `each.key`.
     pub to: Expr,
     /// Target address without keys.
     pub to_resource: ConfigResource,
@@ -81,7 +80,7 @@ pub struct Import {
     pub by: ImportBy,
     /// Elements, each of which is one import.
     pub for_each: Option<Expr>,
-    /// Provider configuration, if named, for a target without configuration.
+    /// Provider configuration that the block names, for a target without a `resource` block.
     pub provider_ref: Option<ProviderRef>,
     /// Range of the `provider` argument.
     pub provider_range: Option<Range>,
