@@ -68,7 +68,8 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
         // Unsafe, because order and duplicates are lost.
         (Type::List(e), Type::Set(w)) => !safe_only && can(e, w),
         (Type::Tuple(has), Type::List(w) | Type::Set(w)) => match element_target(has, w, safe_only) {
-            // If the common type contains `any`, each value would need another type.
+            // The common type is `any` if one of the types is. Only if all of them are, the elements have one type,
+            // which a collection requires.
             Some(Type::Dynamic) => has.iter().all(|t| *t == Type::Dynamic),
             Some(target) => distinct(has).into_iter().all(|t| can(t, &target)),
             None => false,
@@ -353,7 +354,7 @@ fn map_elements(value: &Value, want: &Type, plain: Type, path: &mut Steps) -> Re
     Ok(Value::map_of_sorted(element, keys.iter().cloned().zip(out).collect()))
 }
 
-/// Converts the elements to one common type, as their types may differ if the target type is partly open.
+/// Converts the elements to one common type: they may have different types if the target type contains `any`.
 fn uniform(
     items: Vec<Value>,
     plain: &Type,
