@@ -23,15 +23,15 @@ pub use ranges::{expression_range, path_range};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
 /// Decodes a body to an object of its schema: attributes evaluated and converted, nested blocks collected, `dynamic`
-/// blocks expanded. The body holds only content of the schema: meta-arguments have been taken out. Invalid parts are
-/// unknown; the value always has the schema's implied type.
+/// blocks expanded. The caller has taken out meta-arguments, so that the body has only content of the schema. Invalid
+/// parts are unknown; the value always has the schema's implied type.
 #[must_use]
 pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (Value, Diagnostics) {
     decode_body_of(body, schema, Own::default(), context)
 }
 
-/// Meta-arguments and nested blocks that the language defines for a block. They are not in the body any more; the
-/// errors about misspelt names suggest them.
+/// Meta-arguments and nested blocks that the language defines for a block. The body no longer contains them; errors
+/// about misspelt names suggest them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own {
     pub attributes: &'static [&'static str],
@@ -151,7 +151,7 @@ impl Decoder {
     ) -> Value {
         let ty = schema.implied_type();
         let Some(attribute) = body.attribute(name) else {
-            // Terraform's providers for the old SDK have attributes that users write as blocks.
+            // Providers that use Terraform's old SDK have attributes that users write as blocks.
             if !blocks.is_empty() {
                 return self.attribute_of_blocks(&ty, blocks, context);
             }

@@ -116,7 +116,7 @@ impl ExpressionEvaluator {
         }
         let marks = value.marks();
         if *value.ty() == Type::Dynamic {
-            // A `for` over instances that are not known yet uses no deprecated value.
+            // The instances are not known yet, so the `for` does not use a deprecated value of them yet.
             return Err(Value::dynamic().with_marks(marks.without_deprecations()));
         }
         if value.ty().is_primitive() {

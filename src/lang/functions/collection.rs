@@ -445,7 +445,8 @@ fn reverse_type(args: &[Value]) -> CallResult<Type> {
 fn slice_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::List(_) => {
-            // The bounds can be wrong for any length.
+            // Some bounds are wrong whatever the length of the list is, so they are checked even if the length is
+            // unknown.
             if args[0].len().is_none() && args[1].is_known() && args[2].is_known() {
                 slice_bounds(args, usize::MAX)?;
             }

@@ -1,4 +1,4 @@
-//! Functions for maps and objects: lookup, merge, keys, values and the like.
+//! Functions for maps and objects, such as `lookup`, `merge`, `keys` and `values`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
