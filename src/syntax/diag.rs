@@ -253,8 +253,8 @@ impl Diagnostics {
         }
     }
 
-    /// Returns the value, or these diagnostics if they contain an error. Warnings are lost on success: use where there
-    /// are none.
+    /// Returns the value, or these diagnostics if they contain an error. On success, warnings are dropped, so callers
+    /// must be sure that there are none.
     pub fn into_result<T>(self, value: T) -> Result<T, Diagnostics> {
         if self.has_errors() { Err(self) } else { Ok(value) }
     }

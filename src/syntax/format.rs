@@ -89,7 +89,7 @@ impl<'t> Edits<'_, 't> {
         (first_from(range.start.byte), first_from(range.end.byte))
     }
 
-    /// Returns the tokens of an expression without blanks.
+    /// Returns the tokens of an expression, without blanks.
     fn pieces(&self, from: usize, to: usize) -> Vec<Piece<'t>> {
         let visible = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
         visible

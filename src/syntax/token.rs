@@ -109,7 +109,7 @@ impl TokenKind {
     }
 }
 
-/// A token. Its end is the beginning of the next one, which keeps it small.
+/// A token. To keep it small, it stores only its start: it ends where the next token begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: TokenKind,
