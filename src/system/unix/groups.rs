@@ -93,7 +93,7 @@ impl Group {
         }
     }
 
-    /// Sends a signal to the program and its descendants. Ended processes are not an error.
+    /// Sends a signal to the program and its descendants. Processes that have ended are skipped.
     fn signal(&self, signal: Signal) {
         let Some(pid) = self.pid else { return };
         if self.own_group {
@@ -110,7 +110,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // After a wait, no process number is recorded.
+        // After [`Group::leave`], no process number is recorded, and no signal is sent.
         self.kill();
         self.dismiss();
     }

@@ -33,7 +33,7 @@ pub type PipeStream = tokio::net::unix::pipe::Receiver;
 /// Converts the reading end of a pipe for asynchronous use, inside of a runtime.
 ///
 /// # Errors
-/// The system refuses.
+/// The pipe cannot be registered with the runtime.
 pub fn pipe(reader: PipeReader) -> io::Result<PipeStream> {
     PipeStream::from_owned_fd(reader.into())
 }
