@@ -18,7 +18,8 @@ const LENGTH: usize = 8;
 #[derive(Debug)]
 pub struct Draws {
     seed: Uuid,
-    /// Number of values generated for each path: elements of blocks share a path.
+    /// Number of values generated so far for each path. Elements of blocks share a path, so the number distinguishes
+    /// them.
     drawn: HashMap<String, usize>,
 }
 
@@ -73,7 +74,7 @@ impl fmt::Display for Unsuitable {
 #[must_use]
 pub fn with_unknowns(schema: &BlockSchema, object: &Value) -> Value {
     let mut fill = |_: &Path, ty: &Type, _: Option<&Value>| Ok(Value::unknown(ty.clone()));
-    // This function never fails.
+    // `fill` never returns an error.
     Filler {
         holes: Holes::Null,
         fill: &mut fill,
