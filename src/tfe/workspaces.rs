@@ -84,7 +84,7 @@ impl Workspace {
 /// Error of acquiring or releasing a lock.
 #[derive(Clone, Debug)]
 pub enum LockProblem {
-    /// Another user or run holds the lock; has the server's message.
+    /// Another user or run holds the lock. Contains the server's message.
     Held(String),
     Failed(ApiError),
 }
@@ -334,10 +334,10 @@ impl Connection {
         }
     }
 
-    /// Unlocks a workspace that this program has locked. Tries again while its newest state is still being processed.
+    /// Unlocks a workspace that this program has locked. Repeats the request while the server is still processing the newest state.
     ///
     /// # Errors
-    /// The workspace is not locked, or by somebody else, or the request failed.
+    /// The workspace is not locked, somebody else has locked it, or the request failed.
     pub async fn unlock(&self, workspace: &Workspace) -> Result<(), ApiError> {
         let path = format!("workspaces/{}/actions/unlock", part(&workspace.id));
         let mut pause = FIRST_PAUSE;
