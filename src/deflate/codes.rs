@@ -16,7 +16,7 @@ pub(crate) fn fixed_codes() -> (Vec<Code>, Vec<Code>) {
         256..280 => 7,
         _ => 8,
     });
-    // Two symbols that are never used make the code complete.
+    // Symbols 286 and 287 never occur, but without them the code would be incomplete.
     let lengths: Vec<u32> = literals.chain([8, 8]).collect();
     let mut codes = canonical(&lengths);
     codes.truncate(LITERALS);
@@ -39,7 +39,7 @@ pub(crate) fn codes(counts: &[u32], longest: usize) -> Vec<Code> {
     }
     leaves.sort_unstable();
     let per_length = lengths_needed(&leaves, longest.min(leaves.len() - 1));
-    // The rarest symbols get the longest codes.
+    // The rarest symbols, which are first in `leaves`, get the longest codes.
     let mut rest = leaves.as_slice();
     for (length, n) in per_length.into_iter().enumerate().rev() {
         let (these, others) = rest.split_at(n.min(rest.len()));

@@ -161,10 +161,11 @@ fn parts(tokens: Vec<Token>) -> Vec<Part> {
         .collect()
 }
 
-/// The alternatives of an open group. The pattern itself is the outermost group.
+/// The alternatives of an open group. The whole pattern is the outermost group.
 struct Group {
     done: Vec<Vec<Token>>,
-    /// The open alternative, once for each choice among the groups in it.
+    /// The alternative that is being read: one sequence for each combination of choices in the nested groups that it
+    /// contains.
     current: Vec<Vec<Token>>,
 }
 

@@ -32,7 +32,7 @@ pub struct LockInfo {
 }
 
 impl LockInfo {
-    /// Creates a lock of the current user for an operation, with the current time. The caller sets the path.
+    /// Creates a lock record for an operation, with the current user and time. The caller sets the path.
     #[must_use]
     pub fn new(operation: &str, version: &str) -> LockInfo {
         LockInfo {
@@ -104,7 +104,7 @@ impl LockInfo {
     }
 }
 
-/// Formats a part of a sentence: ID, holder, time and operation.
+/// Formats the record as part of a sentence: ID, holder, time and operation.
 impl fmt::Display for LockInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
