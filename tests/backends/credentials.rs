@@ -25,11 +25,11 @@ use crate::server::proxy;
 pub struct Table {
     /// Type of the backend.
     pub store: &'static str,
-    /// Subject of the table, part of the tests' names.
+    /// Subject of the table, which is part of the tests' names.
     pub subject: &'static str,
     /// Arguments of every row.
     pub settings: &'static str,
-    /// Variables of every row, unless it has other values for them.
+    /// Variables of every row. A row can override their values.
     pub environment: Pairs,
     /// Names of the servers that are reached by name, with TLS, through a proxy.
     pub names: &'static [&'static str],
@@ -134,10 +134,10 @@ fn all(table: &'static Table, tool: Tool) {
     assert!(failed.is_empty(), "rows that fail, as told above: {failed:?}");
 }
 
-/// The cloud of one row, and its working directory.
+/// A recording cloud for one row, and the working directory of the row.
 struct Scene {
     server: Server,
-    /// Server that is reached by names.
+    /// TLS server that requests for the real names of the cloud's servers reach through a proxy.
     _named: Option<Server>,
     seen: Arc<Mutex<Vec<String>>>,
     workspace: Workspace,
@@ -267,7 +267,7 @@ fn check(table: &'static Table, row: &Row, tool: Tool) {
 pub const STATE: &str =
     "{\"version\":4,\"terraform_version\":\"1.11.4\",\"serial\":1,\"lineage\":\"l\",\"outputs\":{},\"resources\":[]}";
 
-/// Keeps a line: for tables in which both programs send the same.
+/// Returns the line unchanged: for tables in which both programs send the same.
 pub fn same(line: String) -> String {
     line
 }

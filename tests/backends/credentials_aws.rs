@@ -45,8 +45,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the signer of a request, the region that it is signed for, and true if the signature is right; `None` for an unsigned
-/// request.
+/// Returns the signer of a request, the region in the signature, and true if the signature is right; `None` for an unsigned request.
 fn signer(request: &Request) -> Option<(String, String, bool)> {
     let authorization = request.header("authorization").strip_prefix("AWS4-HMAC-SHA256 ")?;
     let part = |name: &str| {

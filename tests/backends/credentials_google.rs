@@ -25,7 +25,7 @@ pub const TABLE: Table = Table {
     rows: ROWS,
 };
 
-/// Terraform requests full control if credentials lead to an account themselves; Monoform always requests reading and writing.
+/// If credentials belong to an account directly, Terraform requests full control. Monoform always requests only reading and writing.
 fn as_ours(line: String) -> String {
     line.replace("devstorage.full_control", "devstorage.read_write")
 }

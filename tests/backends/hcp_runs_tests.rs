@@ -1,5 +1,5 @@
-//! Runs in HCP Terraform: requests and output of each program. Every scenario is played by Monoform, and once more by each
-//! installed Terraform: requests, output and status are then the same.
+//! Runs in HCP Terraform: requests and output of each program. Monoform and each installed Terraform run every scenario; requests, output
+//! and status must be the same.
 
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
