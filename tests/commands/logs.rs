@@ -41,7 +41,8 @@ fn lines_have_one_form() {
     ] {
         assert!(log.contains(text), "{text} is not in\n{log}");
     }
-    // Requests about objects of built-in providers share messages, while those about the provider do not.
+    // Requests about objects of a built-in provider are sent together in batches; requests about the provider itself
+    // are not.
     let batched = |request: &str| {
         let calls = log.lines().filter(|line| line.contains(&format!("request={request} ")));
         calls.map(|line| line.contains("batched=true")).collect::<Vec<_>>()

@@ -319,8 +319,8 @@ fn lock() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the apply has not begun");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // These commands lock only if they create, delete or move a state; the console reads its own copy, and a file has
-    // no history.
+    // These commands are left out. Some lock only if they create, delete or move a state; the console reads a copy of the state of its own;
+    // and a state in a file has no history.
     let elsewhere = [
         "console",
         "init",

@@ -1,5 +1,5 @@
-//! Commands that only read: they work on unfinished configurations, keep their results apart from warnings, and run no program
-//! that came with the configuration.
+//! Commands that only read. They work on unfinished configurations, write warnings to standard error, and run no program that came with the
+//! configuration.
 
 use std::fs;
 use std::io::Write as _;
@@ -30,7 +30,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 const MODULE: &str = "variable \"v\" {}\noutput \"o\" {\n  value = var.v\n}\n";
 
-/// Configurations with errors that matter only in an evaluation, and a part of the warning.
+/// Configurations with errors that matter only during evaluation, each with a part of the warning.
 const BROKEN: &[(&str, &str, &str)] = &[
     (
         "missing argument",

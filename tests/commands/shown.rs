@@ -1,4 +1,4 @@
-//! The options `-show-sensitive`, which shows hidden values, and `-concise`, which leaves output out.
+//! The options `-show-sensitive`, which shows hidden values, and `-concise`, which shortens the output.
 
 use support::terminal::Terminal;
 use support::{Workspace, monoform};
