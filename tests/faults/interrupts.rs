@@ -46,7 +46,7 @@ fn an_interrupted_apply_stops_and_saves() {
                 apply.all()
             );
         }
-        // The command was interrupted, and no message claims that it was completed.
+        // The command was interrupted, and no message may claim that it was completed.
         let words = apply
             .stderr
             .replace('│', " ")

@@ -223,7 +223,7 @@ fn credentials_of_a_backend_are_in_its_record_and_nowhere_else() {
     let mut finds = Finds::new();
     let setting = format!("-backend-config=password={BACKEND}");
     w.write("backend.hcl", &format!("password = \"{BACKEND}\"\n"));
-    // Typed values appear in the command line of that command only.
+    // Values that the user types are in the command line of that command, and in no other process.
     for args in [
         &["init", "-backend-config=backend.hcl"][..],
         &["plan", "-no-color"],

@@ -1,4 +1,4 @@
-//! Faults of outputs: full devices, readers that have gone away, pipes and devices named as files.
+//! Faults of outputs: full devices, closed pipes, and pipes and devices that are named as files.
 
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
