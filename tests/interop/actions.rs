@@ -17,7 +17,7 @@ fn provider() -> &'static PathBuf {
         let built = build("actions", "acts6");
         let other = built.with_file_name("terraform-provider-acts5");
         if !other.exists() {
-            // Several tests do this at the same time, and only one of them has to succeed.
+            // Several tests create the link at the same time, and only one of them has to succeed.
             let _ = std::fs::hard_link(&built, &other);
         }
         built
@@ -94,7 +94,7 @@ action "acts6_line" "gone" {
 }
 "#;
 
-/// Returns the compared lines of a stream, without their times.
+/// Returns the compared events of a stream, without their times.
 fn events(stream: &str) -> Vec<Value> {
     const COMPARED: [&str; 9] = [
         "planned_change",
@@ -160,7 +160,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Sorts events of resources that do not depend on one another, which have no order.
+    /// Sorts the events. Events of resources that do not depend on each other have no fixed order.
     fn sort(&mut self) {
         self.events.sort_by_cached_key(Value::to_string);
         if let Some(invocations) = self.plan["action_invocations"].as_array_mut() {
@@ -255,7 +255,7 @@ fn objects(state: &Value) -> Value {
     resources.iter().flat_map(one).collect()
 }
 
-/// Runs the same steps under both programs, and compares the results.
+/// Runs the same steps under both programs, and compares the results of each step.
 #[track_caller]
 fn side_by_side(files: &[(&str, &str)], steps: &[&[&str]]) {
     let (ours, theirs) = (workspace(files), workspace(files));

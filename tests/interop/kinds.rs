@@ -16,9 +16,9 @@ use support::{Workspace, monoform};
 /// A variant of the provider, and its capabilities.
 struct Kind {
     name: &'static str,
-    /// True if it has functions, ephemeral resources and the like, which the older SDK does not have.
+    /// True if the variant has functions, ephemeral resources and other features that the older SDK lacks.
     newer: bool,
-    /// True if its resources can take over other types.
+    /// True if objects of other resource types can be moved to its types.
     moves: bool,
 }
 
@@ -40,7 +40,7 @@ const fn kind(name: &'static str, newer: bool, moves: bool) -> Kind {
 /// Pairs of flags: TLS, TCP.
 const TRANSPORTS: [(bool, bool); 4] = [(true, false), (false, false), (true, true), (false, true)];
 
-/// Place where a plugin is found. A flat name has no namespace: it means `hashicorp/NAME`.
+/// Place where a plugin is found. A flat file name has no namespace; the provider is then `hashicorp/NAME`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     WorkingDirectory,
@@ -91,7 +91,7 @@ pub fn executable(kind: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| crate::build("kinds", "kinds"));
     let named = built.with_file_name(format!("terraform-provider-{kind}"));
-    // Several tests do this at the same time, and only one of them has to succeed.
+    // Several tests create the link at the same time, and only one of them has to succeed.
     let temporary = tempfile::tempdir_in(built.parent().expect("a parent")).expect("a directory");
     let link = temporary.path().join("link");
     std::fs::hard_link(built, &link).expect("a link");
@@ -451,7 +451,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
     for (k, kind) in KINDS.iter().enumerate() {
         for (t, transport) in TRANSPORTS.into_iter().enumerate() {
             let mut place = PLACES[(k * TRANSPORTS.len() + t) % PLACES.len()];
-            // The program that starts the provider determines the transport.
+            // For a provider that is already running, the program that starts it determines the transport.
             if place == Place::Running && transport != (true, false) {
                 place = Place::UserMirror;
             }

@@ -481,7 +481,7 @@ fn tamper(path: &Path, change: impl FnOnce(&mut Value)) {
     std::fs::write(path, value.to_string()).expect("a file");
 }
 
-/// Collects the places at which two documents differ.
+/// Collects the positions at which two documents differ.
 fn differences(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
     match (ours, theirs) {
         (Value::Object(a), Value::Object(b)) => {

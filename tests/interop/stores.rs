@@ -53,7 +53,7 @@ pub(crate) fn workspace(store: &str) -> Workspace {
     w
 }
 
-/// Changes the place of the state in the configuration.
+/// Changes the state store in the configuration.
 fn moved(w: &Workspace, store: &str) {
     w.write("main.tf", &format!("{HEAD}{store}{OBJECT}"));
 }
@@ -190,7 +190,7 @@ pub fn states_move_in_every_direction() {
         (local, "terraform.tfstate", "Unsetting the previously set state store"),
     ];
     for (place, kept_in, reason) in places {
-        // A file from an earlier step would be in the way.
+        // A state file from an earlier step would prevent the migration.
         let _ = std::fs::remove_file(w.dir().join(kept_in));
         moved(&w, place);
         w.run(&["plan", "-no-color"])
