@@ -190,7 +190,7 @@ provisioner \"local-exec\" {{
             assert_eq!(ours.0, theirs.0, "{name}\n{}\n{}", ours.2, theirs.2);
             let ((told, mut written), (peer_told, peer_written)) = (ours.1, theirs.1);
             assert_eq!(told, peer_told, "{name}\n{}\n{}", ours.2, theirs.2);
-            // Terraform continues before it has read all output of a script, so lines can be late or missing.
+            // Terraform does not wait for all output of a script, so its lines can be late or missing.
             for line in peer_written {
                 let at = written.iter().position(|one| *one == line);
                 let at = at.unwrap_or_else(|| panic!("{name}: without {line:?}\n{}\n{}", ours.2, theirs.2));

@@ -30,7 +30,7 @@ use support::{Ran, Workspace, needing};
 
 const SSHD: &[&str] = &["sshd", "ssh-keygen"];
 
-/// Runs the tests. `ROOT` marks those that give a server passwords of its own, which takes a mount namespace.
+/// Runs the tests. `ROOT` marks tests whose server needs its own password file, which takes a mount namespace and so the rights of root.
 fn main() -> ExitCode {
     const ROOT: bool = true;
     const ANYBODY: bool = false;
