@@ -56,7 +56,7 @@ const FOLLOWING: &[&str] = &[
     "! Unexpected endif directive",
 ];
 
-/// Returns the compared part of an answer.
+/// Returns the compared part of an answer: its first line, and errors that do not follow from an earlier one.
 fn compared(answer: &str) -> String {
     let counts = |(i, line): &(usize, &str)| *i == 0 || !FOLLOWING.contains(line);
     let lines: Vec<&str> = answer.lines().enumerate().filter(counts).map(|(_, l)| l).collect();
@@ -94,7 +94,7 @@ fn cases(mut files: Vec<PathBuf>) -> Vec<Case> {
     out
 }
 
-/// Adds expressions that are only in the list of changes. Those in both have one answer.
+/// Adds expressions that are only in the list of changes. If an expression is in both, the recorded answer stays.
 fn add_changed(recorded: &mut Vec<Case>, changed: Vec<Case>) {
     for case in changed {
         match recorded.iter().find(|r| r.expression == case.expression) {

@@ -111,7 +111,8 @@ fn one_failure_does_not_undo_the_rest() {
     w.run(&["init", "-get=false"]).fails_with(&["Module not installed"]);
 }
 
-/// The address of a package depends on a const variable, and the package calls another one by its argument.
+/// A const variable determines the address of a package, and the package calls another one whose address is an
+/// argument.
 #[test]
 fn sources_depend_on_const_variables() {
     let w = Workspace::with(&[
@@ -156,7 +157,8 @@ fn sources_depend_on_const_variables() {
         .fails_with(&["Value for undeclared variable"]);
 }
 
-/// The directory of a module may be behind a link. A saved plan has its files, wherever the link then leads.
+/// The directory of a module may be reached through a link. A saved plan contains the module's files, even if the link
+/// later leads elsewhere.
 #[test]
 fn a_saved_plan_has_the_modules_behind_links() {
     let w = Workspace::with(&[

@@ -449,7 +449,7 @@ fn opened() {
 }
 
 fn mocked_ephemeral() {
-    // As in Terraform, the number of instances does not matter.
+    // As in Terraform, the error is reported even if the ephemeral resource has no instances.
     let suite = "mock_provider \"random\" {}\nrun \"none\" {\n  variables {\n    number = 0\n  }\n}\nrun \"next\" {}\n";
     let w = Workspace::with(&[("main.tf", EPHEMERAL), ("main.tftest.hcl", suite)]);
     let ran = w.run(&["test", "-no-color"]);

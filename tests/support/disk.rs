@@ -1,5 +1,5 @@
-//! Disk contents after a power cut: a run's file operations are recorded, and directories are made in the states that a
-//! restart may find after each operation: complete, or without unsynced changes.
+//! Disk contents after a power cut. The file operations of a run are recorded; then, for each operation, directories are made as a restart
+//! after it may find them: complete, or without unsynced changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

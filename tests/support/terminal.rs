@@ -193,7 +193,7 @@ impl Terminal {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // The reader ends when no process holds the other end any more.
+                // The reading thread ends when no process has the other end of the terminal open.
                 while let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(5)) {
                     self.receive(&bytes);
                 }
@@ -206,7 +206,8 @@ impl Terminal {
     }
 }
 
-/// An emulated screen. The emulator does not know the mode in which lines end at the edge (DECAWM), so this type adds it.
+/// An emulated screen. The emulator does not know the mode in which lines are broken at the right edge (DECAWM), so
+/// this type adds it.
 struct Screen {
     parser: vt100::Parser,
     /// True if lines are broken at the edge.

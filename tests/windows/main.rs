@@ -1,10 +1,12 @@
 //! The executable for Windows, run by Wine. `scripts/check-wine` builds it and runs these tests; without it they are skipped.
 //!
-//! Only a machine with Windows can test what Wine lacks or does differently: mandatory locks, symbolic links, access lists,
+//! Only a machine with Windows can test features that Wine lacks or implements differently: mandatory locks, symbolic links, access lists,
 //! consoles and their events, renames over open files.
 //!
-//! - [`machine`]: the program and its environment. - [`paths`]: paths in values and sources. - [`states`]: locks, crashes, states
-//!   of Linux. - [`plugins`]: providers of others.
+//! - [`machine`]: the program and its environment.
+//! - [`paths`]: paths in values and sources.
+//! - [`states`]: locks, crashes, states of Linux.
+//! - [`plugins`]: third-party providers.
 
 #![allow(
     clippy::expect_used,

@@ -4,7 +4,7 @@ use support::running::until;
 
 use crate::machine::Windows;
 
-/// A command that ends as soon as the file `go` exists. Wine's `ping` waits one second.
+/// A command that runs until the file `go` exists. Wine's `ping` waits for one second.
 const WAITING: &str = r#"
 resource "terraform_data" "first" {
   input = 1
