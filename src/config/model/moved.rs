@@ -41,7 +41,8 @@ pub struct Removed {
     /// Address that is no longer managed, relative to the declaring module: a module or a resource, without keys.
     pub from: Target,
     pub from_range: Range,
-    /// The lifecycle argument `destroy`: objects are forgotten if it is false. Without it they are destroyed, unless the state says otherwise.
+    /// The lifecycle argument `destroy`. If it is false, objects are forgotten. If it is missing, they are destroyed, unless the state says
+    /// otherwise.
     pub destroy: Option<bool>,
     /// Provisioners that run before objects are destroyed.
     pub provisioners: Vec<Provisioner>,
