@@ -35,7 +35,7 @@ impl FileSource for Disk {
             // reports the error.
             let is_dir = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_dir());
             if !is_dir {
-                // A name that is not UTF-8 cannot be read in its lossy form: if the file matters, reading it reports
+                // The lossy form of a name that is not UTF-8 cannot be opened. If the file matters, reading it reports
                 // the error.
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }

@@ -35,7 +35,7 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
         file.clouds.iter().map(|c| &c.range),
         diagnostics,
     );
-    // Backend and cloud block exclude each other, so either one replaces whichever the base has.
+    // A `backend` and a `cloud` block exclude each other, so the overriding block replaces either one of the base.
     if let Some(backend) = file.backends.into_iter().next_back() {
         module.backend = Some(backend);
         module.cloud = None;
@@ -261,7 +261,7 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
 
 fn output(base: &mut Output, by: Output, diagnostics: &mut Diagnostics) {
     diagnostics.extend(by.deprecated.as_ref().map(ignored_deprecation));
-    // Only the arguments that the override file sets have precedence, and not its defaults for the others.
+    // Only the arguments that the override file sets have precedence. Its defaults for other arguments do not.
     if by.written.value {
         base.expr = by.expr;
     }

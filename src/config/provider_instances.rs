@@ -17,8 +17,7 @@ impl ModuleNode {
         }
     }
 
-    /// Checks the keys in the references to provider configurations of this module's own blocks, and the repetition
-    /// arguments beside them.
+    /// Checks references of this module's blocks to provider configurations: their keys, and the repetition arguments of the blocks.
     pub(crate) fn check_instances(&self, diagnostics: &mut Diagnostics) {
         let module = &self.module;
         let resources = module.resources.values();

@@ -571,7 +571,8 @@ impl Config {
                     need(action.provider.clone(), None, origin, &action.range);
                 }
             }
-            // An import into a called module uses the provider of its resource there, which that module requires.
+            // An import into a called module uses the provider of the resource in that module, which requires the
+            // provider itself.
             for import in module.imports.iter().filter(|i| i.to_resource.module.is_root()) {
                 if said.insert(import.provider.clone()) {
                     need(import.provider.clone(), None, RequirementOrigin::Import, &import.range);

@@ -470,7 +470,7 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
                     ));
                 }
             }
-            // The environment is shared by several configurations, so undeclared names are normal there.
+            // Several configurations share the environment, so undeclared names are normal in it.
             _ => {}
         }
     }

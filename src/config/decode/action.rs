@@ -32,7 +32,7 @@ impl Decoder<'_> {
         let (ty, name) = (labels.next()?, labels.next()?);
         let valid_type = parts::check_name(&ty, "Invalid action type name", self.diagnostics);
         parts::check_name(&name, "Invalid action name", self.diagnostics);
-        // Unlike in resources, arguments of the provider are in a block of their own, so that any other name is a mistake.
+        // Unlike in resources, the provider's arguments are in a separate `config` block. So any other name here is a mistake.
         let mut taken = parts::exact(block.body, ACTION, self.diagnostics);
         let (count, for_each) = (taken.attribute("count"), taken.attribute("for_each"));
         self.count_and_for_each(count.as_ref(), for_each.as_ref());

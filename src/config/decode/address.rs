@@ -54,7 +54,7 @@ pub(crate) fn first_key(expr: &Expr) -> &Range {
 }
 
 /// Splits an address into its static steps and the key expressions in it, in source order. `None` if the expression is
-/// no address.
+/// not an address.
 pub(crate) fn with_dynamic_keys(expr: &Expr) -> Option<(Traversal, Vec<&Expr>)> {
     match expr {
         Expr::Traversal(t) => Some((t.clone(), Vec::new())),

@@ -80,7 +80,7 @@ pub(crate) struct Decoder<'d> {
 const TOP: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: &[
-        // Only OpenTofu has it; see `top`.
+        // Only OpenTofu has `language` blocks; see `top`.
         ("language", &[]),
         ("terraform", &[]),
         ("required_providers", &[]),

@@ -356,7 +356,7 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
             }
             Ok(reference) if reference.remaining.is_empty() => out.push(reference),
             Ok(reference) => {
-                // The error points at the part behind the object's address.
+                // The error points at the part after the object's address.
                 let mut attribute = traversal.range.clone();
                 attribute.start = reference.range.end;
                 diagnostics.push(

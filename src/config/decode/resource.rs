@@ -441,7 +441,7 @@ impl Decoder<'_> {
             }
             return false;
         };
-        // Any new diagnostic, about the reference or one of its keys, makes the expression unusable.
+        // Any new diagnostic about the reference or one of its keys makes the expression unusable.
         let before = self.diagnostics.len();
         match lang::refs::whole_reference(&traversal).map(|r| r.subject) {
             Ok(Referenceable::Resource(r)) if r.mode == Mode::Managed => {}

@@ -25,7 +25,7 @@ pub struct MoveEndpoint {
     pub range: Range,
 }
 
-/// Subject of a move.
+/// Object that a `moved` block moves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MoveSubject {
     /// A module call if the last steps of both sides have no key; otherwise an instance of a call.

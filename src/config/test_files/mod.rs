@@ -1,9 +1,9 @@
 //! Test files (`*.tftest.hcl`, `*.tftest.json`, those of OpenTofu) and their mock data (`*.tfmock.hcl`, `*.tfmock.json`): decoded to typed
 //! blocks.
 //!
-//! They are in the directory of the root module and in one test directory; subdirectories are not searched. This crate
-//! reads them, not the crate that runs them, because they share the grammar of variables, providers and conditions with
-//! the configuration, and because commands that never run a test check them, too.
+//! Test files are in the directory of the root module and in one test directory; subdirectories are not searched. They are decoded in this
+//! crate, not in the one that runs them, for two reasons: they share the grammar of variables, providers and conditions with the
+//! configuration, and commands that never run a test check them, too.
 
 mod decode;
 mod mocks;
