@@ -114,7 +114,7 @@ impl<'b> Reader<'b> {
 
     /// Skips the next value.
     fn skip(&mut self, depth: usize) -> Result<(), CodecError> {
-        // Skipped values recur like others, so a nested one could exhaust the stack.
+        // Skipped values are read recursively, too, so deep nesting could exhaust the stack.
         check_depth(depth)?;
         let code = self.peek()?;
         let parts = match code {

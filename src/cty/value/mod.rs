@@ -173,7 +173,7 @@ impl Value {
 
     /// Creates an object of type `ty`, from attribute values in the order of the type's attributes.
     ///
-    /// If a value's type differs from the attribute's (because that is dynamic), the object has a type of its own.
+    /// If an attribute's type is dynamic, the value's own type replaces it in the type of the object.
     #[must_use]
     pub fn object_of(ty: &Arc<ObjectType>, values: Vec<Value>) -> Value {
         debug_assert_eq!(ty.len(), values.len(), "object with missing attributes");
