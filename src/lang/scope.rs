@@ -13,7 +13,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 use crate::call_error::CallError;
 use crate::provider_function::Signature;
 
-/// A reference: the object, its range, and the steps from there.
+/// A reference: the object, its range, and the steps from the object to one of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// Object that is referred to.

@@ -180,7 +180,7 @@ fn bound(args: &[Value], i: usize) -> CallResult<i64> {
 /// Assumes that the length of a collection is between inclusive bounds.
 fn length(value: &Value, min: Option<i64>, max: Option<i64>) -> CallResult {
     if *value.ty() == Type::Dynamic && !value.is_known() {
-        // Nothing can be said of a value of unknown type.
+        // A value of unknown type has no length that could be refined.
         return Ok(value.clone());
     }
     let upheld = |known_min: Option<usize>, known_max: Option<usize>| {

@@ -350,8 +350,7 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     if untyped {
         return Ok(Value::dynamic().with_marks(marks));
     }
-    // The types are checked before the call ends because of unknown arguments: a wrong type is already an
-    // error.
+    // The types are checked even if unknown arguments then end the call, because a wrong type is already an error.
     let ty = function.result_type(&clean).map_err(|e| redacted(e, &secrets))?;
     if unknown {
         let refinements = if function.not_null {
