@@ -66,7 +66,7 @@ pub enum Expr {
     Template(Template),
     /// A template of exactly one interpolation, `"${x}"`: the value itself, with its type.
     Wrap { inner: Box<Expr>, range: Range },
-    /// A reference: a root name and steps from there, `var.a[0].b`. Every step is static.
+    /// A reference: a root name and the steps after it, such as `var.a[0].b`. Every step is static.
     Traversal(Traversal),
     /// Static steps from another expression: `f(x).a[0]`.
     Relative {
@@ -244,7 +244,7 @@ pub enum TemplatePart {
     },
 }
 
-/// A root name and static steps from there.
+/// A root name and the static steps after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traversal {
     pub root: Arc<str>,

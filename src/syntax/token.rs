@@ -32,7 +32,7 @@ pub enum TokenKind {
     OpenHeredoc,
     /// The line that closes a heredoc, without its line break.
     CloseHeredoc,
-    /// Text of a heredoc or of a template without quotes: a line, or the part of it beside a sequence.
+    /// Text of a heredoc or of a template without quotes: a line, or the part of a line before or after a sequence.
     Text,
     /// `${`, or `${~` with a strip marker.
     OpenInterpolation,

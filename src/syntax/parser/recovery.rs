@@ -1,9 +1,9 @@
 //! Error recovery.
 //!
-//! Text in brackets can be skipped as a whole, if it is known where the brackets close. That is computed once, for the
-//! whole text, at the first error: a closing bracket matches the nearest open one of its kind, except that a brace at
-//! the beginning of a line prefers an opening brace whose line has the same indentation. Brackets that stay open were
-//! not closed by the author; recovery ignores them.
+//! Text in brackets can be skipped as a whole, if it is known where the brackets close. At the first error, this is
+//! computed once for the whole text. A closing bracket matches the nearest open one of its kind. Only a brace at the
+//! beginning of a line prefers an opening brace whose line has the same indentation. Brackets that stay open were not
+//! closed by the author; recovery ignores them.
 
 use crate::token::{TokenKind, Tokens};
 
@@ -267,8 +267,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to the next line, after an error in the header of a block that began with the token `name`, if only the
-    /// opening brace seems to be missing.
+    /// Skips to the next line if only the opening brace of a block seems to be missing: an error was found in the
+    /// header that began with the token `name`.
     pub(super) fn skip_to_headless_body(&mut self, name: usize) -> bool {
         let mut index = self.at.max(name);
         while !self.tokens.ends_line(index) {
