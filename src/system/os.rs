@@ -36,7 +36,7 @@ impl Os {
         }
     }
 
-    /// Returns the path of an executable: on Windows with `.exe` appended, whatever other extension it has.
+    /// Returns the path of an executable: on Windows with `.exe` appended, even to a name that has another extension.
     #[must_use]
     pub fn executable(self, path: &Path) -> PathBuf {
         match self {
