@@ -93,8 +93,8 @@ impl<'s> FileRun<'s> {
     /// Runs the file.
     pub async fn perform(self) -> FileResult {
         self.suite.view.event(&Event::FileBegins(self.of));
-        // Only the second interrupt is passed on to operations. The first lets the runs that have begun end, as in
-        // Terraform.
+        // Only the second interrupt is passed on to operations. After the first one, the current runs are completed, as
+        // in Terraform.
         let (whole, own) = (self.suite.stop.clone(), self.stop.clone());
         let link = tokio::spawn(async move {
             whole.cancelled().await;

@@ -39,7 +39,7 @@ impl Draws {
         *count += 1;
         let bytes = Uuid::new_v5(&self.seed, format!("{path} {count}").as_bytes());
         let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
-        // In a UUID of version 5, bytes 6 to 9 contain the version and the variant, or are between them. All other
+        // In a UUID of version 5, the version and the variant are in bytes 6 to 9, so these are left out. All other
         // bytes are random.
         let (first, last) = (bytes.as_bytes()[..6].iter(), bytes.as_bytes()[10..].iter());
         first.chain(last).take(LENGTH).map(letter).collect()
