@@ -135,7 +135,7 @@ impl Api {
         let server = Server::from_headers(&response);
         let body = accepted(&mut response, LIMIT).await?;
         let document = match body.is_empty() {
-            // Some actions, such as unlocking, are answered without a body.
+            // The answers to some actions, such as unlocking, have no body.
             true => Json::Null,
             false => serde_json::from_slice(&body)
                 .map_err(|_| ApiError::Failed(format!("the answer of {} is no JSON document", shown(&response.url))))?,

@@ -50,7 +50,7 @@ pub enum RunStatus {
     Planned,
     /// The plan is complete, and there is nothing to apply.
     PlannedAndFinished,
-    /// A policy has failed that may be overridden.
+    /// A policy has failed, but the failure may be overridden.
     PolicyOverride,
     /// Tasks after the plan wait for a decision.
     PostPlanAwaitingDecision,

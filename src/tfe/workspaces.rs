@@ -260,7 +260,7 @@ impl Connection {
     /// The request failed.
     pub async fn workspaces(&self) -> Result<Vec<String>, ApiError> {
         let mut query = match &self.settings.mapping {
-            // The only workspace is created at its first use, and can be selected before.
+            // The only workspace is created at its first use, and can be selected before that.
             Mapping::Name(name) if self.settings.kind == Kind::Cloud => return Ok(vec![name.clone()]),
             Mapping::Name(name) => format!("search%5Bname%5D={}", part(name)),
             Mapping::Prefix(prefix) => format!("search%5Bname%5D={}", part(prefix)),
@@ -309,7 +309,7 @@ impl Connection {
         }
     }
 
-    /// Deletes a workspace with its state. A workspace that no longer exists is no error.
+    /// Deletes a workspace with its state. Succeeds if the workspace no longer exists.
     ///
     /// # Errors
     /// The server refuses.
@@ -326,7 +326,7 @@ impl Connection {
     /// Somebody holds the lock, or the request failed.
     pub async fn lock(&self, workspace: &Workspace) -> Result<(), LockProblem> {
         let path = format!("workspaces/{}/actions/lock", part(&workspace.id));
-        // The body is no JSON:API document, although its media type says so.
+        // The body is not a JSON:API document, although its media type says so.
         match self.api.post(&path, &json!({"reason": "Locked by Terraform"})).await {
             Ok(_) => Ok(()),
             Err(ApiError::Conflict(_)) => Err(LockProblem::Held("workspace already locked".to_owned())),
