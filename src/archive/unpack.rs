@@ -200,7 +200,7 @@ impl Target<'_> {
         match fs::symlink_metadata(&place) {
             Ok(found) if found.is_dir() => return Err(Error::LinkAndDirectory(path.display().to_string())),
             Ok(_) => fs::remove_file(place).map_err(entry_error(&path))?,
-            // Nothing exists there, or a parent is not a directory, which `finish` reports.
+            // Nothing exists at the path, or a parent is not a directory, which `finish` reports.
             Err(_) => {}
         }
         self.empty = false;
@@ -375,7 +375,7 @@ fn tar_entries(source: impl Read, target: &mut Target<'_>) -> Result<(), Error> 
         let mut entry = entry.map_err(Error::Read)?;
         target.count()?;
         let kind = entry.header().entry_type();
-        // Extended headers, such as the global one of `git archive`, are no files.
+        // Extended headers, such as the global one of `git archive`, are not files.
         if matches!(kind, EntryType::XGlobalHeader | EntryType::XHeader) {
             continue;
         }

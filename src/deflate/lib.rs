@@ -129,7 +129,7 @@ impl<W: Write> Write for Gzip<W> {
 /// Decompresses a gzip stream, including those that other programs wrote.
 ///
 /// # Errors
-/// The bytes are no gzip stream, or the result is larger than the limit.
+/// The bytes are not a gzip stream, or the result is larger than the limit.
 pub fn gunzip(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     use io::Read as _;
     let mut out = Vec::new();

@@ -74,7 +74,7 @@ impl LockInfo {
         let Json::Object(object) = Json::parse(text).ok()? else {
             return None;
         };
-        // Terraform's parser accepts keys in any case, so there are programs that write them in lower case.
+        // Terraform's parser ignores the case of keys, so some programs write them in lower case.
         let text = |name: &str| {
             let found = object.get(name).or_else(|| {
                 let same = |(key, _): &(&String, &Json)| key.eq_ignore_ascii_case(name);

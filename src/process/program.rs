@@ -180,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_program_started_ends_with_it() {
         let (mut running, pids) = shell("sleep 300 & echo $!; sh -c 'echo $$; sleep 301; true'", 2).await;
-        // The inner shell has started, and so has its sleep.
+        // The inner shell and its `sleep` must have started.
         while processes::descendants(pids[1]).len() < 2 {
             sleep(Duration::from_millis(10)).await;
         }

@@ -11,7 +11,7 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use crate::{roots, system_certificates, verify_pinned_certificate};
 
-/// The cryptography of all connections to servers.
+/// Cryptography provider of rustls for all connections to servers.
 pub static PROVIDER: LazyLock<Arc<CryptoProvider>> =
     LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
 
