@@ -146,10 +146,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["sdk", "provider-cloudinit", "lang", "syntax"],
     ),
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
-    // The stores behind web servers share this crate. Every store may use it, and the crates that every plugin may
-    // use.
+    // State stores that use HTTP share this crate, and every store may use it. Its own dependencies are crates that every plugin may use.
     ("monoform-store-client", &["sdk", "http", "trust", "proxies"]),
-    // Keys of clouds, with the credentials of the backends of the same clouds.
+    // Key providers for cloud services. They get credentials by the code of the state stores for the same clouds.
     (
         "monoform-key-providers",
         &["sdk", "state-azurerm", "state-gcs", "state-s3"],

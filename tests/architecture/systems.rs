@@ -47,7 +47,7 @@ fn no_other_crate_names_a_system_but_for_what_is_listed() {
         .filter_map(|path| {
             let text = std::fs::read_to_string(path).expect("a source file");
             let relative = path.strip_prefix(root).expect("below the root").to_string_lossy();
-            // Unit tests may create links and modes of the system.
+            // Unit tests are not searched, because they may create links and set modes.
             let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
             let is_named = WORDS.iter().any(|word| code.contains(word));
             (is_named && !relative.starts_with("src/system/")).then(|| relative.into_owned())

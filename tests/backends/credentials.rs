@@ -1,8 +1,8 @@
-//! Selection of credentials by the stores: tables whose rows are an environment, files and arguments, each with the requests that a
-//! recording cloud gets, or with the error's text.
+//! Selection of credentials by the stores, in tables. A row has an environment, files and arguments. It also has the expected requests,
+//! which a fake cloud records, or the text of the expected error.
 //!
-//! Every row has a cloud of its own on this machine and runs `init` once. Requests are compared without repetitions: how often a program
-//! repeats one is not the subject of these tests.
+//! Every row has its own cloud on this machine, and runs `init` once. Repeated requests are compared as one, because the number of
+//! repetitions is not the subject of these tests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -41,9 +41,12 @@ pub struct Table {
     pub rows: &'static [Row],
 }
 
-/// Names with values. In values, arguments and expected lines, `{url}` is the cloud's address, `{host}` its name and port, `{dir}` the
-/// working directory, `{home}` the home directory, `{pem}` a private key, `{key}` the same key escaped as in JSON, and `{sha1:TEXT}` the
-/// checksum of a text.
+/// Names with values. Values, arguments and expected lines can contain these placeholders:
+///
+/// - `{url}`: the cloud's address; `{host}`: its name and port.
+/// - `{dir}`: the working directory; `{home}`: the home directory.
+/// - `{pem}`: a private key; `{key}`: the same key, escaped as in JSON.
+/// - `{sha1:TEXT}`: the checksum of a text.
 pub type Pairs = &'static [(&'static str, &'static str)];
 
 /// One combination of sources of credentials.

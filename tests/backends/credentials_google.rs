@@ -56,7 +56,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
             };
             let reply = match request.method() {
                 "GET" if request.path().ends_with("/o") => Reply::json("{\"items\":[]}"),
-                // The lock object has been written.
+                // The program reads the lock object that it has written.
                 "GET" if request.path().ends_with("tflock") => Reply::json("{\"generation\":\"1\"}"),
                 "GET" => Reply::new(404, "{\"error\":{\"code\":404,\"message\":\"No such object\"}}"),
                 _ => Reply::json("{\"generation\":\"1\"}"),

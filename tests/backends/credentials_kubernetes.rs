@@ -195,7 +195,7 @@ const FILES: Pairs = &[
 /// A certificate file without the cloud's certificate, so that the cloud is not trusted.
 const NOBODY_TRUSTED: Pairs = &[("SSL_CERT_FILE", "{dir}/none.pem")];
 
-/// Terraform uses a host from arguments alone only if there is a file, too.
+/// Expected difference: Terraform uses a host from arguments only if there is also a kubeconfig file.
 const WITHOUT_A_FILE: Terraform = Terraform::Differs("a host needs a file besides", &[], false);
 
 const ROWS: &[Row] = &[

@@ -136,7 +136,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
     run(w, Tool::Monoform, &["init", "-input=false"]).ok();
     run(w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     slow(w);
-    // A directory without the journal sees the store's content.
+    // A working directory without the journal shows the content of the store.
     let reader = lab.directory(Tool::Monoform);
     let before = pulled(&reader);
     let mut command = w.command(Tool::Monoform.path());

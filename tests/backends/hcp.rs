@@ -31,7 +31,7 @@ pub struct Remote {
     pub repository: bool,
     pub working_directory: String,
     pub current_run: Option<String>,
-    /// Attribute documents of the variables.
+    /// Variables, as the attributes of their documents.
     pub variables: Vec<Value>,
     /// Versions of the state: their documents, and their texts after the upload.
     pub states: Vec<(Value, Option<Vec<u8>>)>,
@@ -234,7 +234,7 @@ fn answer(world: &mut World, request: &Request) -> Reply {
     }
 }
 
-/// Records a request in the form in which those of both programs are compared.
+/// Records a request in the form in which the requests of both programs are compared.
 fn note(world: &mut World, request: &Request, path: &str, sent: &Value) {
     let mut line = format!("{} {path}", request.method());
     let ids: Vec<(String, String)> = world

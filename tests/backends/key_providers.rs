@@ -1,4 +1,4 @@
-//! Encryption with keys from the services of clouds: KMS of AWS by `moto_server`, Cloud KMS and Key Vault by fakes that check
+//! Encryption with keys from cloud services: AWS KMS, emulated by `moto_server`; Google Cloud KMS and Azure Key Vault, by fakes that check
 //! signatures and tokens.
 
 use std::sync::{Arc, Mutex};

@@ -133,7 +133,7 @@ fn main() -> ExitCode {
             });
         }
     }
-    // Locks of HCP Terraform belong to users, and states are not migrated away from it.
+    // HCP Terraform is left out: its locks belong to users, and states are not migrated from it to other backends.
     for (store, lab, programs, peer) in stores.iter().filter(|(store, ..)| *store != "remote") {
         let (lab, peer) = (*lab, *peer);
         // For oss, Terraform is needed only to make recordings, so these tests run without it.

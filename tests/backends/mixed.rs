@@ -83,8 +83,8 @@ fn states(w: &Workspace, tool: Tool, names: &[&str]) -> Vec<Json> {
     names.iter().map(of).collect()
 }
 
-/// Checks that two lists of states are the same except for the serial number, which a copy may raise by one, and for properties
-/// that only one program records: its own version, and the version of identities.
+/// Checks that two lists of states are the same, with two exceptions. The serial number may be greater by one after a copy. Properties that
+/// only one program records are ignored: its own version, and the version of identities.
 fn same(before: &[Json], after: &[Json], place: &str) {
     let plain = |state: &Json| {
         let mut state = state.clone();

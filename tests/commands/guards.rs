@@ -106,7 +106,7 @@ fn input(w: &Workspace) -> String {
 
 fn plan_with_other_kinds_is_not_approved() {
     let w = changed(true);
-    // The question cannot be answered, because standard input is no terminal.
+    // The question cannot be answered, because standard input is not a terminal.
     let refused = w.run(&["apply", "-auto-approve=safe", "-input=false"]);
     let text = support::words(&refused.all());
     assert!(

@@ -1,4 +1,4 @@
-//! The command line itself: positions of flags, completion, help, names, suggestions.
+//! The command line itself: positions of flags, completion, help, the program's names, and suggestions.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -217,7 +217,7 @@ module "m" {{
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Returns the log lines of standard error: errors that are shown there are for a user who knows the secrets.
+/// Returns the log lines of standard error. Other lines, such as errors, are shown to a user who may know the secrets.
 fn log_lines(text: &str) -> String {
     text.lines()
         .filter(|line| is_line(line))

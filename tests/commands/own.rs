@@ -480,7 +480,7 @@ fn documents_that_only_we_have() {
     );
 }
 
-/// Such a plan fails before it begins, so there is no summary, as in Terraform 1.16.
+/// A plan that invokes such an action fails before it begins. So there is no summary, as in Terraform 1.16.
 fn an_action_that_is_not_configured() {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
     let invoke = "-invoke=action.local_command.a";

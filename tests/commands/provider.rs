@@ -17,7 +17,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("provider::new_projects_compile_and_pass_their_tests", compiled),
 ];
 
-/// Makes a directory with a link named as a provider's executable: a built-in provider that behaves as one of an author.
+/// Makes a link that is named like a provider's executable, so that a built-in provider stands for a third-party one.
 fn executable(w: &Workspace, name: &str) -> String {
     let file = format!("terraform-provider-{name}");
     symlink(lean(), w.dir().join(&file)).expect("a link");
@@ -65,7 +65,7 @@ fn pages() {
         "templates/resources.md, line 2",
         "no field \".Nothing\"",
     ]);
-    // Another name of the provider gives other short names of types.
+    // With another provider name, the short names of types differ.
     w.write("templates/resources.md", "{{ .ProviderName }}\n");
     w.run(&["provider", "docs", "-name=other", "terraform-provider-tls"])
         .ok();

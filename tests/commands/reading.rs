@@ -241,7 +241,7 @@ fn own_plugins() {
     }
     assert_eq!(console(&w, "1\n").status, 1);
     assert!(!w.exists("was-run"));
-    // The setting allows the program to run, which fails because it is no provider.
+    // The setting allows the program to run. It then fails, because it is not a provider.
     let set = workspace(main).env("MONOFORM_LOCAL_PLUGINS", "1");
     program(&set, &mirrored);
     assert_eq!(set.run(&["validate"]).status, 1);
@@ -457,7 +457,7 @@ fn texts() {
         let w = Workspace::with(&[("s", text)]);
         w.run(&["state", "push", "s"]).fails_with(&[told]);
     }
-    // An argument with the same name is not suggested.
+    // A name is not suggested if it is the one that the user wrote.
     let w = workspace(
         "variable \"o\" {\n  type    = object({ size = number })\n  default = null\n}\noutput \"x\" {\n  value = var.o.size\n}\n",
     );

@@ -261,8 +261,8 @@ fn killed_without_warning() {
     until("the provisioner runs", || w.exists("started"));
     apply.signal(Signal::SIGKILL);
     assert_eq!(apply.ends().status, -1);
-    // Built-in plugins notice the end of the program. A command that one of them runs is an external program,
-    // and ends by itself.
+    // Built-in plugins notice the end of the program. A command that a plugin runs is an external program, and ends by
+    // itself as soon as the file `go` exists.
     until("our plugins end", || {
         !crate::processes(&w).iter().any(|p| p.contains("internal-plugin"))
     });

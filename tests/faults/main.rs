@@ -88,8 +88,8 @@ fn refused(w: &Workspace, args: &[&str], texts: &[&str]) -> Ran {
     ran
 }
 
-/// Returns the command lines of the processes that were started in a workspace, by whomever: the workspace's home directory is in their
-/// environment.
+/// Returns the command lines of all processes that were started in a workspace. They are recognized by the workspace's home directory in
+/// their environment.
 fn processes(w: &Workspace) -> Vec<String> {
     numbered_processes(w).into_iter().map(|(_, line)| line).collect()
 }

@@ -98,7 +98,7 @@ fn may(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     use std::os::unix::fs::PermissionsExt as _;
     let private = || std::fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o777 == 0o600);
-    // A temporary file, which will be renamed to one of those names.
+    // A temporary file, which will be renamed to one of the names above.
     let unfinished = name.starts_with(".monoform-") && private();
     unfinished
         || name.contains(".tfstate")

@@ -76,7 +76,7 @@ fn one_interrupt_finishes_the_run_and_destroys() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    // Skipped tests have not passed.
+    // Skipped runs do not count as passed, so the command fails.
     assert_eq!(test.status, 1, "{text}");
     assert_eq!(left_files(&w), [""; 0]);
     no_orphans(&w);

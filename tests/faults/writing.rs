@@ -62,7 +62,7 @@ const PRINTING: &[&[&str]] = &[
     &["apply", "-json", "-auto-approve"],
 ];
 
-/// Returns a command with an input that is an expression, and also a configuration of one line.
+/// Returns a command whose standard input is an expression or, for `fmt`, a configuration of one line.
 fn command(w: &Workspace, args: &[&str]) -> Command {
     let input = w.dir().join("input");
     std::fs::write(&input, "[1,2]\n").expect("a file");

@@ -39,7 +39,7 @@ fn with_provider() -> Workspace {
     w
 }
 
-/// Makes a pack on such a machine; returns the machine and the pack.
+/// Makes a pack on a machine from [`with_provider`]. Returns the machine and the pack.
 fn packed(args: &[&str]) -> (Workspace, PathBuf) {
     let w = with_provider();
     let out = w.dir().join("site");
@@ -95,7 +95,7 @@ fn a_packed_provider_needs_no_installation() {
         );
         assert!(!c.run(command).ok().all().contains("carries"));
     }
-    // The lock file comes from a machine with the installed package, and stays unchanged there.
+    // The lock file comes from a machine on which the package is installed. On that machine it stays unchanged.
     let d = with_provider();
     d.write(".terraform.lock.hcl", &lock);
     d.run_program(support::lean(), &["init", "-no-color", "-lockfile=readonly"])

@@ -114,7 +114,7 @@ fn events(stream: &str) -> Vec<Value> {
     for mut line in lines.filter(|line| COMPARED.iter().any(|ty| line["type"] == *ty)) {
         let object = line.as_object_mut().expect("an object");
         object.remove("@timestamp");
-        // The duration is in the hook and in the message.
+        // The duration differs from run to run. It is in the hook and in the message.
         if let Some(hook) = object.get_mut("hook").and_then(Value::as_object_mut) {
             hook.remove("elapsed_seconds");
         }
@@ -262,7 +262,7 @@ fn side_by_side(files: &[(&str, &str)], steps: &[&[&str]]) {
     for arguments in steps {
         let mut theirs = step(&theirs, "terraform-1.16", arguments);
         let mut ours = step(&ours, monoform(), arguments);
-        // Actions of `-invoke` run in any order, and changes of instances do so, too.
+        // Actions of `-invoke` run in any order, and so do changes of instances.
         let any_order = arguments.iter().any(|a| a.starts_with("-invoke")) || files[0].1.contains("# in any order");
         for seen in [&mut ours, &mut theirs] {
             seen.sort();

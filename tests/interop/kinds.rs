@@ -1,8 +1,7 @@
-//! One provider in seven variants, from all the official Go modules, and every request of a host: both protocols, with TLS
-//! and without, over Unix sockets and TCP, from every place where plugins are found.
+//! One provider in seven variants, on all the official Go modules, and every request that a host sends: both protocols, with and without
+//! TLS, over Unix sockets and TCP, from every place where plugins are found.
 //!
-//! Every variant is tried with every transport; each combination takes the next place of the list, so that every place is
-//! used.
+//! Every variant is tested with every transport. Each combination uses the next place of the list, so that every place is tested.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -351,8 +350,8 @@ fn life(kind: &Kind, place: Place, transport: (bool, bool)) {
     }
     nothing("after the first apply");
 
-    // A changed size is a change, but moves and imports are not. Without the capability of moves, the old object is
-    // destroyed.
+    // The plan changes the object with the new size, but not the moved and imported ones. Without the capability of moves, the old object
+    // is destroyed.
     s.w.write("main.tf", &configuration(kind, &s.address, 2, 2));
     let gone = u32::from(!kind.moves);
     apply(&format!("Resources: 1 imported, 0 added, 1 changed, {gone} destroyed."));

@@ -55,7 +55,7 @@ output "label" {
 
 /// Each step of a machine's life has the same plan and the same state.
 pub fn lives() {
-    // The zone in upper case is no change, a larger size makes the label unknown, and a block of a set is removed.
+    // In upper case, the zone is unchanged for the provider. A larger size makes the label unknown, and a block of a set is removed.
     let second = FIRST
         .replace("\"north\"", "\"NORTH\"")
         .replace("size             = 20", "size             = 30")

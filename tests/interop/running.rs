@@ -114,7 +114,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// However Monoform ends, plugins of third parties end with it; an interrupt stops their operations.
+/// Third-party plugins end whenever Monoform ends, even if it is killed; an interrupt stops their operations.
 pub fn however_we_end() {
     for signals in [&["KILL"][..], &["INT"], &["TERM"], &["INT", "INT"], &["ABRT"]] {
         let w = raw("hang");

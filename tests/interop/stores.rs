@@ -1,7 +1,7 @@
 //! State stores of third parties: one in Go on the newest framework (`keep`), one in Rust on our SDK (`notes`).
 //!
 //! Results of Terraform 1.16 were recorded with a build of 1.16.0-rc2 that has experiments enabled; released builds refuse the
-//! block.
+//! `state_store` block.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -62,7 +62,7 @@ pub(crate) fn record(w: &Workspace) -> Value {
     serde_json::from_str(&w.read(".terraform/terraform.tfstate")).expect("JSON")
 }
 
-/// Returns the state that a store keeps for a workspace.
+/// Returns the state that a store has for a workspace.
 pub(crate) fn kept(w: &Workspace, file: &str) -> Value {
     serde_json::from_str(&w.read(file)).expect("a state")
 }

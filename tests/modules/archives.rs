@@ -1,4 +1,4 @@
-//! Archives and pages of web servers.
+//! Modules from web servers: archives, and pages that refer to archives.
 
 use crate::{call, says, tgz, zip};
 use support::Workspace;

@@ -1,4 +1,4 @@
-//! Directories of this machine, and the files of an installation.
+//! Modules in directories of this machine, and the files of an installation.
 
 use crate::{call, says};
 use support::Workspace;
@@ -75,7 +75,7 @@ fn what_an_interrupted_run_left_is_no_module() {
     let w = Workspace::with(&[("../far/main.tf", &says("far"))]);
     let far = w.dir().parent().unwrap().canonicalize().unwrap().join("far");
     w.write("main.tf", &call(&far.to_string_lossy(), ""));
-    // One directory is from an unfinished installation, and one from an aborted one.
+    // Leftovers in the modules directory: one of an unfinished installation, and one of an aborted download.
     w.write(".terraform/modules/m/half.tf", "output \"half\" {");
     w.write(".terraform/modules/.partial-x/package/main.tf", "");
     w.run(&["plan"]).fails_with(&["Module not installed"]);

@@ -168,7 +168,7 @@ fn a_registry_cannot_name_files_of_this_machine() {
     }
 }
 
-/// As in Terraform, a helper that fails means that there is no token; most requests need none.
+/// As in Terraform, there is no token if the helper fails, and the command continues: most requests need no token.
 #[test]
 fn a_credentials_helper_that_fails_does_not_end_the_command() {
     use std::os::unix::fs::PermissionsExt as _;

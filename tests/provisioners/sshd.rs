@@ -34,7 +34,7 @@ pub fn may_give_passwords() -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// Makes a key; the public one is beside it.
+/// Makes a key pair. Returns the path of the private key; the public key is beside it.
 pub fn key(name: &str, options: &[&str]) -> PathBuf {
     let path = keys().join(name);
     if !path.exists() {
@@ -60,7 +60,7 @@ pub fn keys() -> &'static Path {
     })
 }
 
-/// Returns the user's usual key.
+/// Returns the key that usually lets the user in.
 pub fn user_key() -> PathBuf {
     static ONE: OnceLock<PathBuf> = OnceLock::new();
     ONE.get_or_init(|| key("user", &["-t", "ed25519"])).clone()

@@ -11,8 +11,8 @@ use support::{Workspace, monoform};
 /// Positions of known differences. Each program words problems itself, and Terraform warns of targeting even if it refuses the plan.
 const KNOWN: [&str; 3] = ["plan.problems", "apply.problems", "done.problems"];
 
-/// Differences that come from a fault of 1.16.0-rc2: in an apply, it also marks a resource as `create_before_destroy` if one of
-/// its recorded dependencies is destroyed and is itself marked so. That depends on the order of a map, and may leave deposed
+/// Differences that come from a fault of 1.16.0-rc2. In an apply, it also marks a resource as `create_before_destroy` if a recorded
+/// dependency of the resource is destroyed and has that mark. Whether this happens depends on the order of a map. It may leave deposed
 /// objects behind: see [`is_stuck`].
 const FLAGS: [&str; 2] = [
     "apply.state.resources.*.instances.*.create_before_destroy",

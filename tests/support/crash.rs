@@ -41,7 +41,7 @@ output "last" {
 
 const IN_FLIGHT: [&str; 3] = ["- create local_file.", "- update local_file.", "- delete local_file."];
 
-/// Time limit for steps that are usually immediate, on a busy machine.
+/// Time limit for steps that usually end at once, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pseudo-random numbers, the same for the same seed.

@@ -12,7 +12,7 @@ use rustix::termios;
 /// Time limit for an answer, far longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program on a pseudo-terminal of its own.
+/// A program on its own pseudo-terminal.
 pub struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
@@ -210,7 +210,7 @@ impl Terminal {
 /// this type adds it.
 struct Screen {
     parser: vt100::Parser,
-    /// True if lines are broken at the edge.
+    /// True if text that reaches the right edge continues on the next line.
     wraps: bool,
     /// Incomplete control sequence or character.
     begun: Vec<u8>,
@@ -256,7 +256,7 @@ impl Screen {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A failed test must leave nothing running. An ended process cannot be killed, which is no error here.
+        // A failed test must leave no process. Killing an ended process fails, which does not matter.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

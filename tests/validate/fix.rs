@@ -169,7 +169,7 @@ fn uncertain() {
     }
 }
 
-/// Mistakes in one file are fixed, whatever mistakes another file has.
+/// Mistakes in one file are fixed even if another file cannot be parsed.
 fn unparseable() {
     let broken = "locals {\n  a: 1\n  b = [\n}\n";
     let w = Workspace::with(&[

@@ -78,7 +78,7 @@ fn program_knows_itself_and_its_plugins() {
     w.run(&["self-check"])
         .ok()
         .shows(&["for windows_amd64, linking: dynamic", "hashicorp/random"]);
-    // A version stays in the name, before the extension of executables.
+    // The version stays in the name of the executable, before the extension.
     w.run(&["internal-plugin", "link", "links"]).ok();
     let null = "links/registry.terraform.io/hashicorp/null/3.3.1/windows_amd64/terraform-provider-null_v3.3.1.exe";
     assert!(w.files.exists(null));

@@ -46,7 +46,7 @@ fn killed_run_leaves_its_results_and_no_process() {
     };
     let mut running = w.start(&["apply", "-no-color", "-auto-approve"]);
     running.sees("(local-exec): waiting");
-    // Dropping it kills the process.
+    // Dropping the value kills the process.
     drop(running);
     let list = w.run(&["state", "list"]).ok();
     assert!(list.stdout.contains("terraform_data.first\n"), "{}", list.all());

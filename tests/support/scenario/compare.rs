@@ -147,8 +147,7 @@ fn differ(step: usize, at: &mut Vec<String>, ours: Option<Value>, theirs: Option
                 at.pop();
             }
         }
-        // If a problem names the object or the place, and Terraform's does not, that is an improvement and no
-        // difference.
+        // If only Monoform names the object or the position of a problem, that is an improvement and not reported as a difference.
         (Some(Value::String(a)), Some(Value::String(b)))
             if at.iter().any(|p| p == "problems")
                 && !b.contains(" | with ")
