@@ -86,7 +86,7 @@ pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> 
     out
 }
 
-/// Parses a file. `None` if it has syntax errors: missing arguments are reported when the text can be read.
+/// Parses a file. `None` if it has syntax errors: the file is then not decoded, so that no missing arguments are reported.
 fn parsed(
     files: &dyn FileSource,
     path: &str,
