@@ -11,8 +11,8 @@ use versions::Version;
 pub struct Plugin {
     pub name: &'static str,
     pub kind: Kind,
-    /// Version of the official plugin that this one implements, or of the Terraform that includes it. Configurations can require
-    /// a version of a provider only.
+    /// Version of the official plugin that this one implements, or, for a part of Terraform, the version of Terraform. Configurations can
+    /// require a version of a provider only.
     pub version: Option<&'static str>,
     /// Earlier released versions that it implements, too.
     pub earlier: &'static [&'static str],
@@ -43,7 +43,7 @@ pub enum Kind {
     StateStore,
 }
 
-/// Kind of a plugin in the arguments of `internal-plugin`, which are these words.
+/// Kind of a plugin in the arguments of `internal-plugin`: `provider`, `provisioner` or `state`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     Provider,
@@ -110,7 +110,7 @@ const STORES: provider_terraform::Stores = &[
     (state_s3::NAME, || AnyStateStore::new(state_s3::store())),
 ];
 
-/// Key providers of clouds, for the encryption of states and saved plans.
+/// Names of the built-in key providers (key services of clouds), for the encryption of states and saved plans.
 #[cfg(feature = "cloud-stores")]
 pub const KEY_PROVIDERS: &[&str] = key_providers::NAMES;
 #[cfg(not(feature = "cloud-stores"))]

@@ -174,7 +174,7 @@ fn list() -> String {
     out
 }
 
-/// Describes the providers of the pack in this executable.
+/// Lists the providers of the pack that this executable contains.
 #[expect(clippy::disallowed_methods, reason = "no command line has read the environment here")]
 fn carried() -> String {
     let environment = cli::Environment::read(std::env::vars_os());

@@ -1,12 +1,12 @@
 //! Entry point: selects the program to run by the name of the executable, and then by the first argument.
 //!
-//! | called as | what runs |
+//! | called as | program |
 //! | --- | --- |
 //! | `monoform …` | the command line |
-//! | `monoform internal-plugin …` | a built-in plugin, or a question about them: see [`internal`] |
-//! | `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME` | that plugin |
-//! | `terraform …` | the command line, answering as drivers of Terraform expect |
-//! | `tofu …` | the command line, answering as drivers of OpenTofu expect |
+//! | `monoform internal-plugin …` | a built-in plugin, or a command about these plugins: see [`internal`] |
+//! | `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME` | the plugin of that name |
+//! | `terraform …` | the command line, with the output that programs around Terraform expect |
+//! | `tofu …` | the command line, with the output that programs around OpenTofu expect |
 //!
 //! A plugin process runs nothing of the command line: no flags, no configuration, no search for other plugins.
 

@@ -1,5 +1,5 @@
-//! `internal-plugin packed`: runs a provider of the pack from memory (`memfd_create`, `execveat`) if there is no directory to unpack
-//! it into. Only its executable exists there, not the other files of its package.
+//! `internal-plugin packed`: runs a provider of the pack from memory (`memfd_create`, `execveat`) if there is no directory to unpack it
+//! into. The provider then has only its executable, not the other files of its package.
 
 /// Reason why a provider cannot run from memory, as a clause.
 #[cfg(target_os = "linux")]

@@ -37,7 +37,8 @@ pub enum Error {
     /// An entry has no name.
     #[error("its entry \"{0}\" has no name")]
     NoName(String),
-    /// An entry is a device or similar, or a link where only files and directories are allowed.
+    /// An entry is a device or another special file, or a link where [`Entries`](crate::Entries) allows only files and
+    /// directories.
     #[error("its entry \"{0}\" is a link or a special file")]
     Special(String),
     /// An entry cannot be written.

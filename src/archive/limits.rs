@@ -13,8 +13,8 @@ const MAX_UNPACKED_FILES: &str = "MONOFORM_MAX_UNPACKED_FILES";
 /// The environment variable with the maximum size of a download, in the format of [`MAX_UNPACKED_SIZE`].
 const MAX_DOWNLOAD_SIZE: &str = "MONOFORM_MAX_DOWNLOAD_SIZE";
 
-/// The limits of a package. The message of an exceeded limit has the limit and the environment variable that changes
-/// it.
+/// The limits of a package. The message about an exceeded limit names the limit and the environment variable that
+/// changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The total size of all files, in bytes.
@@ -99,7 +99,8 @@ impl Limits {
         )
     }
 
-    /// Returns the predicate for a download that is too large; its subject is the address.
+    /// Returns the predicate of a sentence about a download that is too large; the caller adds the address as its
+    /// subject.
     #[must_use]
     pub fn too_long(&self) -> String {
         format!(
@@ -153,8 +154,7 @@ impl<R: Read> Read for Bounded<R> {
                 Ok(count)
             }
             None => {
-                // A flag in addition to the error, because the library around this reader may replace the
-                // error.
+                // A flag is set as well, because the library around this reader may replace the error.
                 self.budget.exceeded.set(true);
                 Err(io::Error::other("the size limit is exceeded"))
             }

@@ -1,7 +1,8 @@
 //! Unpacking of archives into a directory.
 //!
-//! Symbolic links are created last, so that no file is written through a link. No link leads outside: `..` may only be
-//! at the beginning of its target, no more often than the link is deep, and all its parents are real directories.
+//! Symbolic links are created last, so that no file is written through a link. No link leads outside of the directory:
+//! the target may contain `..` only at its beginning, at most once for each directory between the root and the link,
+//! and every parent directory of a link is a real directory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -21,13 +22,14 @@ const MAX_TARGET: usize = 4096;
 /// The kinds of entries that an archive may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entries<'a> {
-    /// Files and directories with portable (no backslash, no colon) and distinct names. Files whose name begins with
+    /// Files and directories with portable names (no backslash, no colon), each name once. Files whose name begins with
     /// `executable` become executable.
     Files {
-        /// Archives from systems without modes need the prefix.
+        /// Prefix of the names of executable files. Archives from systems without file modes need it.
         executable: &'a str,
     },
-    /// Symbolic and hard links, too, with targets inside the directory. A later entry replaces an earlier one.
+    /// Also symbolic and hard links with targets inside the directory. A later entry replaces an earlier one at the
+    /// same path.
     Links,
 }
 
@@ -136,7 +138,7 @@ impl Target<'_> {
         fs::create_dir_all(self.root.join(path)).map_err(entry_error(path))
     }
 
-    /// Writes a file. Only the execute permission of its mode is used.
+    /// Writes a file. Of its mode, only the execute permission is used.
     fn file(&mut self, path: &Path, mode: u32, content: &mut dyn Read) -> Result<(), Error> {
         let failed = entry_error(path);
         if let Some(parent) = path.parent() {
@@ -198,7 +200,7 @@ impl Target<'_> {
         match fs::symlink_metadata(&place) {
             Ok(found) if found.is_dir() => return Err(Error::LinkAndDirectory(path.display().to_string())),
             Ok(_) => fs::remove_file(place).map_err(entry_error(&path))?,
-            // Nothing exists there, or a parent is not a directory, which `finish` reports.
+            // Nothing exists at the path, or a parent is not a directory, which `finish` reports.
             Err(_) => {}
         }
         self.empty = false;
@@ -206,7 +208,8 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Copies an earlier file to the path of a hard link. No link exists yet, so that both paths are inside.
+    /// Copies an earlier file to the path of a hard link. Symbolic links are created later, so neither path can lead
+    /// outside.
     fn hard_link(&mut self, path: &Path, original: &Path) -> Result<(), Error> {
         let failed = entry_error(path);
         let from = self.root.join(original);
@@ -217,7 +220,7 @@ impl Target<'_> {
                 target: original.display().to_string(),
             });
         }
-        // A copy of a file to itself would empty it.
+        // Copying a file to itself would empty it.
         if path == original {
             return Ok(());
         }
@@ -239,7 +242,7 @@ impl Target<'_> {
         for (path, target) in &self.links {
             let failed = entry_error(path);
             if let Some(parent) = path.parent() {
-                // A parent may be another link by now. Each one must be a directory.
+                // A parent may be a link that was created in an earlier iteration. Every parent must be a directory.
                 let mut so_far = self.root.clone();
                 for step in parent {
                     so_far.push(step);
@@ -372,7 +375,7 @@ fn tar_entries(source: impl Read, target: &mut Target<'_>) -> Result<(), Error> 
         let mut entry = entry.map_err(Error::Read)?;
         target.count()?;
         let kind = entry.header().entry_type();
-        // Extended headers, such as the global one of `git archive`, are no files.
+        // Extended headers, such as the global one of `git archive`, are not files.
         if matches!(kind, EntryType::XGlobalHeader | EntryType::XHeader) {
             continue;
         }

@@ -77,7 +77,7 @@ fn declare<K: Ord, V>(
     }
 }
 
-/// A declaration whose only key is its name.
+/// A declaration that its name alone identifies.
 trait Named {
     fn name(&self) -> &Arc<str>;
     fn range(&self) -> &Range;
@@ -330,8 +330,8 @@ fn resolve_providers(module: &mut Module) {
     }
     let resources = &module.resources;
     for import in &mut module.imports {
-        // An import uses the provider of its resource's block. Only blocks of this module are known here, not those of
-        // nested modules.
+        // An import uses the provider of the `resource` block that it targets. Here only blocks of this module are
+        // known, not those of nested modules.
         let own = import
             .to_resource
             .module
@@ -360,8 +360,8 @@ fn resolve_state_store(module: &mut Module, diagnostics: &mut Diagnostics) {
     if let Some(required) = module.required_providers.get(&store.name) {
         store.provider = required.provider.clone();
     } else if &*store.name != "terraform" && !module.losses.may_declare(&store.name) {
-        // The built-in provider "terraform" needs no entry, and an entry may be in a part of a file that could not be
-        // parsed.
+        // The built-in provider "terraform" needs no entry. Any other entry may be in a part of a file that could not
+        // be parsed.
         diagnostics.push(
             Diagnostic::error(
                 "Missing entry in required_providers",

@@ -1,11 +1,12 @@
-//! Evaluation while the tree of modules is loaded: sources and versions of module calls that are no literals, and the
-//! const variables that they may depend on.
+//! Evaluation while the tree of modules is loaded: sources and versions of module calls that are not literals, and the variables that they
+//! depend on.
 //!
-//! In the language of Terraform, only const variables are known here, unless the scope is that of [`crate::known`]. In that of
-//! OpenTofu, other variables are known, too, if their values are: they are evaluated when a source needs them, from the called
-//! module up to the root. All other objects are unknown, and a source that depends on one is an error.
-//! Local values are evaluated only when a source, a version or a const variable needs them: a configuration whose
-//! sources are literals costs nothing.
+//! In the language of Terraform, only const variables are known here, unless the scope is that of [`crate::known`]. In the language of
+//! OpenTofu, any variable is known if its value is. A source that needs such a variable evaluates the argument of the module call, which
+//! may need variables of the caller, and so on up to the root. All other objects are unknown, and a source that depends on one is an error.
+//!
+//! Local values are evaluated only when a source, a version or a const variable needs them: a configuration whose sources are literals
+//! costs nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -30,12 +31,12 @@ use crate::version::{Constraint, Dialect};
 /// Values of a module's const variables. A missing one has been reported, or cannot be known here.
 pub type ConstValues = BTreeMap<Arc<str>, Value>;
 
-/// Source of the values of a root module's variables, for what is evaluated while the tree of modules is loaded.
+/// Source of the values of a root module's variables, for expressions that are evaluated while the tree of modules is loaded.
 #[derive(Clone, Copy, Debug)]
 pub enum RootVariables<'o> {
-    /// Defaults only. A variable without a default has no value, and that is not reported.
+    /// Defaults only. A variable without a default has no value, which is not an error.
     None,
-    /// Values that are known already, such as those of a saved plan. A missing one has its default.
+    /// Values that are known already, such as those of a saved plan. A variable that is missing here has its default.
     Known(&'o ConstValues),
     /// Values set by the environment, files and flags. A missing one is an error.
     Set(&'o SetVariables),
@@ -57,13 +58,14 @@ pub(crate) struct EarlyModule<'m> {
     module: &'m Module,
     values: ConstValues,
     others: Others<'m>,
-    /// Values of the variables of a root module, if a source has needed one.
+    /// Values of all variables of a root module, evaluated when a source needs the first one that is not const.
     of_root: OnceLock<ConstValues>,
     /// The selected workspace, for sources in the language of OpenTofu.
     selected: Option<&'m str>,
     /// Working directory, as `path.cwd` returns it.
     cwd: &'m str,
-    /// The selected workspace, if all variables are known and everything else is an error.
+    /// The selected workspace, in a scope that `of_root` created: there, all variables are known, and a reference to anything else that is
+    /// not known before a plan is an error.
     workspace: Option<&'m str>,
     functions: FunctionSettings,
     locals: Mutex<Locals>,
@@ -79,7 +81,7 @@ struct Locals {
     problems: Diagnostics,
 }
 
-/// Error of an argument that has no usable value. Its cause has been reported, unless another error led to it.
+/// Marks an argument without a usable value. An error has been reported: for the argument itself, or for the value that it depends on.
 struct Unusable;
 
 impl<'m> EarlyModule<'m> {
@@ -127,7 +129,8 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// Returns the value of a variable that is not const. Problems of the values of a root module are left to the plan.
+    /// Returns the value of a variable that is not const. Problems with values of root variables are not reported here, because the plan
+    /// reports them.
     fn other(&self, variable: &Variable) -> Option<Value> {
         let default = || variable.default.clone();
         match self.others {
@@ -288,7 +291,7 @@ impl<'m> EarlyModule<'m> {
         evaluate_as(expr, ty, Context::new(self))
     }
 
-    /// Evaluates the local values that an expression needs, dependencies first.
+    /// Evaluates the local values that an expression needs. Values that others depend on come first.
     pub(crate) fn prepare(&self, expr: &Expr) {
         // An explicit stack is used, because recursion would overflow the thread's stack on long chains of
         // local values.

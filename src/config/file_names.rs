@@ -42,9 +42,9 @@ fn ends_with(name: &str, endings: &[(&str, &str)]) -> bool {
     endings.any(|(terraform, opentofu)| name.ends_with(terraform) || name.ends_with(opentofu))
 }
 
-/// Removes the names that the mode does not read. Returns OpenTofu's names that are left out because the directory
-/// has Terraform's file of the same name, if that should be reported to the user: in its own mode, the program reads
-/// both kinds.
+/// Removes the names that the mode does not read. In the mode of Monoform, which reads both kinds, Terraform's file
+/// replaces OpenTofu's file of the same name; the names of the replaced files are returned, so that a warning can be
+/// shown.
 pub(crate) fn select(names: &mut Vec<String>, mode: Mode) -> Vec<String> {
     let all: Vec<(&str, &str)> = CONFIGURATION.into_iter().chain(TESTS).collect();
     let pair = |name: &str| {
@@ -55,7 +55,7 @@ pub(crate) fn select(names: &mut Vec<String>, mode: Mode) -> Vec<String> {
             own.or_else(|| Some((format!("{}{opentofu}", name.strip_suffix(terraform)?), false)))
         })
     };
-    // Directories without files of OpenTofu, nearly all of them, need no list of pairs.
+    // Nearly all directories have no files of OpenTofu, and return here.
     if !names.iter().any(|name| pair(name).is_some_and(|(_, own)| own)) {
         return Vec::new();
     }

@@ -31,11 +31,11 @@ impl FileSource for Disk {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(dir)? {
             let entry = entry?;
-            // A link counts as the file or directory that it leads to; a broken one is listed, so that reading it
+            // A link counts as the file or directory that it leads to. A broken link is listed, so that reading it
             // reports the error.
             let is_dir = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_dir());
             if !is_dir {
-                // A name that is not UTF-8 cannot be read in its lossy form: if the file matters, reading it reports
+                // The lossy form of a name that is not UTF-8 cannot be opened. If the file matters, reading it reports
                 // the error.
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
@@ -64,7 +64,7 @@ fn follow(path: &str) -> Option<String> {
         if step.is_empty() || step == "." {
             continue;
         }
-        // The links before this step are resolved, so `..` can remove a step of the text.
+        // `done` contains no symbolic links, so `..` can remove its last step as text.
         let next = if done.is_empty() { step } else { join(&done, &step) };
         match std::fs::read_link(&next) {
             Ok(target) => {

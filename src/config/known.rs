@@ -1,7 +1,7 @@
 //! Values that are known before the state is read, for the settings of a root module.
 //!
-//! The encryption of states is configured before a state is read. Its arguments can depend on input variables, on local values
-//! that are made of these, on paths and on functions.
+//! The encryption of states is configured before a state is read. Its arguments can depend on input variables, on paths, on functions, and
+//! on local values that use nothing else.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::loader::configuration_files;
 use crate::model::{Config, Module};
 use crate::values::{self, SetVariables};
 
-/// Returns true if a file of a root module may have an `encryption` block, by a search in its text: parsing every module for a
-/// block that few have would take time.
+/// Returns true if a file of a root module may have an `encryption` block. The text is searched for the word, because few modules have such
+/// a block, and parsing all of them would take time.
 ///
 /// # Errors
 /// The directory or a file cannot be read.

@@ -62,12 +62,12 @@ pub struct Loaded {
     /// Text of every file that was read.
     pub sources: SourceMap,
     pub diagnostics: Diagnostics,
-    /// The modules that must be installed first. Each is an error among the diagnostics, unless the root module has
-    /// others.
+    /// The modules that must be installed first. Each has an error among the diagnostics, unless that error is inside of a block that a
+    /// syntax error has garbled.
     pub missing: Vec<MissingModule>,
-    /// Errors about how modules fit together, as opposed to reading them: calls against the variables of modules,
-    /// provider configurations, outputs of the root. They are among the diagnostics, too. With such errors, the
-    /// configuration can be shown and installed, but not evaluated.
+    /// Errors that appear only when modules are combined: calls that do not match the variables of a module, provider configurations,
+    /// ephemeral outputs of the root. They are among the diagnostics, too. With such errors, the configuration can be shown and installed,
+    /// but not evaluated.
     pub judged: Diagnostics,
 }
 
@@ -77,7 +77,8 @@ pub struct MissingModule {
     pub path: addrs::Module,
     pub source: ModuleSource,
     pub version: Option<Constraint>,
-    /// The values of the call's arguments, for const variables of the module; in the language of OpenTofu for all, with unknown values.
+    /// Known values of the call's arguments, for sources inside the module that depend on them. In the language of OpenTofu, arguments
+    /// whose value is not known are included as unknown values.
     pub inputs: ConstValues,
     /// Range of the source argument.
     pub range: Range,
@@ -98,7 +99,7 @@ impl Loaded {
         out
     }
 
-    /// Turns errors about how modules fit together into warnings, for commands that evaluate nothing.
+    /// Turns the errors in `judged` into warnings, for commands that evaluate nothing.
     #[must_use]
     pub fn for_reading(mut self) -> Loaded {
         for problem in &mut self.diagnostics.0 {
@@ -254,10 +255,10 @@ struct Loader<'l> {
     modules: BTreeMap<String, Arc<Module>>,
     sources: SourceMap,
     diagnostics: Diagnostics,
-    /// Problems between modules that are each valid by itself.
+    /// Problems of calls between modules, and of const variables and their values.
     between: Diagnostics,
-    /// Errors that matter only to commands that evaluate ([`Loaded::judged`]), and warnings of that kind. They join `between` in the
-    /// end.
+    /// Errors that matter only to commands that evaluate ([`Loaded::judged`]), and related warnings. `load_files` appends them to `between`
+    /// at the end.
     judged: Diagnostics,
     missing: Vec<MissingModule>,
     /// Errors of modules that are not installed or not readable.
@@ -350,8 +351,8 @@ impl Loader<'_> {
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &early, ancestors) {
-                // A module for another version of the tool has only the diagnostic about that, since its
-                // variables were not read.
+                // A module that requires another version of the tool was not decoded, so its variables are unknown. The error about the
+                // version is enough.
                 if !child.module.refused {
                     check_inputs(call, &child.module, &mut self.judged);
                 }
@@ -376,8 +377,7 @@ impl Loader<'_> {
         let (dir, version) = match &address.source {
             ModuleSource::Local(relative) => {
                 let caller_dir = &early.module().source_dir;
-                // The real path, so that a directory reached through different links is one module, and a loop is
-                // noticed.
+                // The real path is used, so that a directory reached through different links is one module, and so that a cycle is found.
                 (self.files.real(&join(caller_dir, relative.as_str())), None)
             }
             ModuleSource::Registry(_) | ModuleSource::Remote(_) => self.installed(&path, &address, call, early)?,

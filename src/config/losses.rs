@@ -19,7 +19,7 @@ pub(crate) fn headers(body: &Body) -> impl Iterator<Item = Header> {
     body.blocks.iter().map(|block| {
         let names = match &*block.ty {
             "locals" => block.body.attributes.iter().map(|a| a.name.clone()).collect(),
-            // The local names of providers.
+            // A `required_providers` block declares the local names of providers.
             "terraform" => {
                 let inner = block.body.blocks.iter().filter(|b| &*b.ty == "required_providers");
                 inner.flat_map(|b| &b.body.attributes).map(|a| a.name.clone()).collect()
@@ -46,9 +46,11 @@ pub(crate) fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
     }
 }
 
-/// Returns the parts of blocks that syntax errors may have garbled: the arguments and nested blocks with an error, the
-/// header of the enclosing block (the position of errors about missing arguments), and the whole of a block that is not
-/// closed.
+/// Returns the parts of blocks that syntax errors may have garbled:
+///
+/// - arguments and nested blocks with an error;
+/// - the header of the enclosing block, at which errors about missing arguments are reported;
+/// - the whole of a block that is not closed.
 pub(crate) fn broken_parts(body: &Body, problems: &Diagnostics) -> Vec<Range> {
     let mut out: Vec<Range> = Vec::new();
     // The parser returns blocks in source order, so the last one that begins before the error is the one around it.

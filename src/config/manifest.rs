@@ -7,7 +7,8 @@ use syntax::Diagnostic;
 
 use crate::files::{FileSource, join};
 
-/// Directories of a configuration's modules, by the path of calls that leads to each, joined by dots.
+/// Directories of a configuration's modules. The key of a module is the names of the calls that lead to it, joined by
+/// dots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     /// The entries by key; the root's key is empty.

@@ -35,7 +35,7 @@ pub(crate) fn apply(module: &mut Module, file: FileBlocks, diagnostics: &mut Dia
         file.clouds.iter().map(|c| &c.range),
         diagnostics,
     );
-    // Backend and cloud block exclude each other, so either one replaces whichever the base has.
+    // A `backend` and a `cloud` block exclude each other, so the overriding block replaces either one of the base.
     if let Some(backend) = file.backends.into_iter().next_back() {
         module.backend = Some(backend);
         module.cloud = None;
@@ -112,7 +112,8 @@ fn override_providers(module: &mut Module, configs: Vec<ProviderConfig>, diagnos
     }
 }
 
-/// Changes the named blocks of a kind. A block without a base is an error: `summary` and `kind` are for its text.
+/// Applies the overriding blocks of one kind to the blocks of the same name. An overriding block without a base block is an error;
+/// `summary` and `kind` are parts of its message.
 fn override_named<V>(
     base: &mut BTreeMap<Arc<str>, V>,
     overriding: Vec<V>,
@@ -260,7 +261,7 @@ fn variable(base: &mut Variable, by: Variable, diagnostics: &mut Diagnostics) {
 
 fn output(base: &mut Output, by: Output, diagnostics: &mut Diagnostics) {
     diagnostics.extend(by.deprecated.as_ref().map(ignored_deprecation));
-    // Only the arguments that the override file sets have precedence, and not its defaults for the others.
+    // Only the arguments that the override file sets have precedence. Its defaults for other arguments do not.
     if by.written.value {
         base.expr = by.expr;
     }

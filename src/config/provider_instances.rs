@@ -17,8 +17,7 @@ impl ModuleNode {
         }
     }
 
-    /// Checks the keys in the references to provider configurations of this module's own blocks, and the repetition
-    /// arguments beside them.
+    /// Checks references of this module's blocks to provider configurations: their keys, and the repetition arguments of the blocks.
     pub(crate) fn check_instances(&self, diagnostics: &mut Diagnostics) {
         let module = &self.module;
         let resources = module.resources.values();
@@ -49,8 +48,8 @@ impl ModuleNode {
 }
 
 impl Config {
-    /// Returns the key that selects an instance of the provider configuration behind a local name, and the module that the
-    /// key stands in: that of the reference, or that of a call which passes the configuration.
+    /// Returns the key that selects an instance of a provider configuration, and the module in which the key is evaluated. The key is that
+    /// of `reference`; if it has none, that of the call which passes the configuration to the module.
     #[must_use]
     pub fn provider_key<'c>(
         &'c self,
@@ -99,7 +98,7 @@ fn same_collection(reference: &ProviderRef, kind: &str, for_each: &Expr) -> Diag
     .at(for_each.range())
 }
 
-/// Returns true if two expressions are the same, apart from where they stand.
+/// Returns true if two expressions are the same, apart from their source ranges.
 fn alike(a: &Expr, b: &Expr) -> bool {
     let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b));
     let either = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {

@@ -157,7 +157,7 @@ fn mismatch(passed: &PassedProvider, provider: &Provider, child: &ModuleNode, ex
         passed.child.config.name,
         expected.for_display()
     );
-    // The caller may have meant another name of the module for its provider.
+    // The caller may have confused two names: the module may have the passed provider under another name.
     let other = child
         .module
         .required_providers
@@ -239,7 +239,7 @@ fn check_passed(call: &ModuleCall, child: &ModuleNode, diagnostics: &mut Diagnos
                     ""
                 }
             );
-            // A warning for a plain name, whose provider can be guessed; otherwise an error.
+            // A warning if the provider can be guessed from the name, otherwise an error.
             let summary = "Reference to undefined provider";
             let diagnostic = if implied {
                 Diagnostic::warning(summary, detail)
@@ -287,7 +287,7 @@ fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Reports configurations that a module passes to modules it calls without having them.
+/// Warns about provider configurations that a module passes to the modules it calls, but does not have itself.
 fn handed_on(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     let passed = module.module_calls.values().flat_map(|c| c.providers.iter().flatten());
@@ -324,7 +324,7 @@ fn handed_on(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Dia
     }
 }
 
-/// Reports providers that have two names in a module: legal, and most often a mistake.
+/// Warns about providers that have two local names in a module: this is legal, but mostly a mistake.
 fn local_names(node: &ModuleNode, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     let twice = |provider: &Provider, first: &str, second: &str, range: &Range| {
@@ -571,7 +571,8 @@ impl Config {
                     need(action.provider.clone(), None, origin, &action.range);
                 }
             }
-            // An import into a called module uses the provider of its resource there, which that module requires.
+            // An import into a called module uses the provider of the resource in that module, which requires the
+            // provider itself.
             for import in module.imports.iter().filter(|i| i.to_resource.module.is_root()) {
                 if said.insert(import.provider.clone()) {
                     need(import.provider.clone(), None, RequirementOrigin::Import, &import.range);

@@ -51,7 +51,7 @@ pub enum SourceAddressError {
     /// A path after `//` that leads out of the package.
     #[error("The subdirectory \"{0}\" leads out of the module package it should be in.")]
     SubdirectoryOutsidePackage(String),
-    /// An address with a scheme that is no URL because of its port.
+    /// An address with a scheme and a port that is not a number, so that it is not a URL.
     #[error(
         "\"{0}\" is neither a registry address nor any other known kind of module source. The port in it is not a number; if it is \
          meant as the scp-like form of a git address, leave out \"ssh://\"."
@@ -79,7 +79,7 @@ impl ModuleSource {
     /// may have.
     ///
     /// # Errors
-    /// The text is no source address, or one that cannot have a version.
+    /// The text is not a source address, or one that cannot have a version.
     pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, SourceAddressError> {
         // Windows separates directories by backslashes; Terraform accepts them on all systems.
         if ["./", "../", ".\\", "..\\"]
@@ -94,8 +94,8 @@ impl ModuleSource {
         if has_version {
             return Err(SourceAddressError::VersionWithoutRegistry(text.to_owned()));
         }
-        // An empty address is reported after the version, because an error about the version is the more
-        // helpful one.
+        // If both errors apply, the one about the version is reported first, because it is more helpful than the one
+        // about an empty address.
         if text.is_empty() {
             return Err(SourceAddressError::Empty);
         }
@@ -134,11 +134,11 @@ impl RegistrySource {
             [a, b, c] => (addrs::provider::default_host(), [*a, *b, *c]),
             _ => return Ok(None),
         };
-        // Hosts of version control are shorthands for git addresses, never registries.
+        // The hosts of version control services are shorthands for git addresses, never registries.
         let version_control = ["github.com", "bitbucket.org"];
         let lower_case = !system.is_empty() && system.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if version_control.contains(&host)
-            // A namespace that looks like a host means a missing part, as in `HOST/NAME/SYSTEM`.
+            // If the namespace looks like a host, a part is missing, as in `HOST/NAME/SYSTEM`.
             || host_like(namespace)
             || !host_like(host)
             || !word(namespace)
@@ -285,7 +285,7 @@ fn normalise(os: Os, text: &str) -> Result<String, SourceAddressError> {
             false => SourceAddressError::UnknownKind(address.to_owned()),
         });
     };
-    // A protocol that the user wrote wins over the one that the shorthand implies.
+    // A protocol that the user wrote takes precedence over the one that the shorthand implies.
     let (implied, found) = forced(&found);
     Ok(match force.or(implied) {
         Some(way) => format!("{way}::{found}{query}"),

@@ -106,10 +106,11 @@ impl fmt::Debug for VariableFlag {
     }
 }
 
-/// Sources of values: files, environment variables and flags.
+/// Sources of variable values: files, environment variables and flags.
 #[derive(Clone, Copy)]
 pub struct ValueInputs<'i> {
-    /// File source; `terraform.tfvars` and the like are searched in the working directory.
+    /// Source of variable files. `terraform.tfvars` and the other automatic files are searched in the working
+    /// directory.
     pub files: &'i dyn FileSource,
     /// Environment variables that begin with `TF_VAR_`, without that prefix.
     pub environment: &'i BTreeMap<String, String>,
@@ -469,7 +470,7 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
                     ));
                 }
             }
-            // The environment is shared by several configurations, so undeclared names are normal there.
+            // Several configurations share the environment, so undeclared names are normal in it.
             _ => {}
         }
     }

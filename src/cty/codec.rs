@@ -44,10 +44,10 @@ impl CodecError {
     }
 }
 
-/// Returns the type that all elements of a collection have, and the elements with that type.
+/// Returns the common type of all elements of a collection, and the elements converted to it.
 ///
-/// It differs from the target type if that is partly open. Elements without information in the open parts, because they
-/// are null or empty, get the type of the others.
+/// The common type differs from `constraint` if `constraint` contains `any`. Elements that are null or empty do not
+/// determine what `any` stands for, so they get the type of the other elements.
 pub(crate) fn uniform(constraint: &Type, items: Vec<Value>) -> Result<(Type, Vec<Value>), CodecError> {
     let Some(first) = items.first().filter(|_| constraint.has_dynamic()) else {
         return Ok((constraint.clone(), items));

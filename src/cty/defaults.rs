@@ -43,8 +43,8 @@ impl Defaults {
             (Kind::Seq(items), Type::Tuple(_)) => Value::tuple(self.apply_each(items)),
             (Kind::Seq(items), Type::List(_)) if !items.is_empty() => {
                 let items = self.apply_each(items);
-                // Defaults can change the types of elements; without a common type, the conversion that follows
-                // decides.
+                // Defaults can change the types of elements. If these then have no common type, the following
+                // conversion decides.
                 match unify_values(&items) {
                     Ok(Some((element, items))) if same_type(&element, &items) => Value::list(element, items),
                     _ => Value::tuple(items),
@@ -96,7 +96,7 @@ impl Defaults {
         for (name, default) in &self.values {
             match out.get(name) {
                 Some(existing) if !existing.is_null() => {
-                    // An unknown value that turns out to be null is replaced by the default. That is not null, so
+                    // If the unknown value turns out to be null, the default replaces it. The default is not null, so
                     // the result is never null.
                     if default.is_certainly_not_null() && !existing.is_known() {
                         let refined = existing.clone().refine_not_null();

@@ -28,7 +28,7 @@ type Set = Arc<[Deprecation]>;
 
 /// Every set of deprecations in use, so that [`Marks`] are small and cheap to copy. A configuration declares few
 /// deprecations, and few combinations of them occur; the sets live as long as the process. When all numbers are in use,
-/// a new set has none: the first of its deprecations that has a number represents it.
+/// a new set gets none. Its first deprecation that has a number of its own then stands for the whole set.
 #[derive(Default)]
 struct Sets {
     all: Vec<Set>,

@@ -57,15 +57,14 @@ impl ObjectType {
     pub fn new(attributes: impl IntoIterator<Item = ObjectAttribute>) -> ObjectType {
         let mut list: Vec<ObjectAttribute> = attributes.into_iter().collect();
         list.sort_by(|a, b| a.name.cmp(&b.name));
-        // The attributes are reversed, because `dedup_by` keeps the first of equal names, and the last one is
-        // wanted.
+        // The attributes are reversed, because `dedup_by` keeps the first of equal names, and the last one must stay.
         list.reverse();
         list.dedup_by(|a, b| a.name == b.name);
         list.reverse();
         ObjectType { attributes: list }
     }
 
-    /// Returns the type that has the names of this one and other types, in the order of the attributes.
+    /// Returns the object type with the attribute names of this one and with these types, in the order of the attributes.
     pub(crate) fn with_types<'t>(&self, types: impl Iterator<Item = &'t Type> + Clone) -> Arc<ObjectType> {
         RECENT.with_borrow_mut(|recent| {
             let is_wanted = |known: &Arc<ObjectType>| {

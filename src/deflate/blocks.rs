@@ -1,9 +1,11 @@
-//! Blocks: literals and matches as bits, in the shortest of the three forms of a block.
+//! Encoder of blocks: writes literals and matches as bits, in the shortest of the three block types (stored, fixed
+//! codes, dynamic codes).
 
 use crate::codes::{Code, codes, fixed_codes};
 use crate::symbols::{DISTANCES, LITERALS, LONGEST, Token};
 
-/// The order in which a header has the lengths of the code length codes.
+/// The order in which the header of a dynamic block stores the lengths of the code length codes (RFC 1951, section
+/// 3.2.7).
 const LENGTH_ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 const END_OF_BLOCK: usize = 256;
 const LONGEST_STORED: usize = 65535;
@@ -15,7 +17,8 @@ struct Symbol {
     rest: usize,
 }
 
-/// Returns the symbol of a value counted from 0, on a scale whose steps double every `1 << fine` symbols.
+/// Returns the symbol of a length or distance, counted from 0. The number of values for each symbol doubles every `1 <<
+/// fine` symbols.
 fn symbol(value: usize, fine: u32) -> Symbol {
     if value < 2 << fine {
         return Symbol {
@@ -125,8 +128,8 @@ impl Bits {
             codes.iter().zip(counts).map(|(c, n)| (c.length * n) as usize).sum()
         };
         let stored = text.filter(|t| t.len() <= LONGEST_STORED);
-        // As in Go, the extra bits count only if the text could be stored instead. Both kinds of codes have the
-        // same extra bits.
+        // As in Go, the extra bits are counted only if the text could be stored instead. They are the same for fixed
+        // and dynamic codes, so they do not affect that choice.
         let extra = stored.map_or(0, |_| extra as usize);
         let (fixed_literals, fixed_distances) = fixed_codes();
         let fixed = 3 + size(&fixed_literals, &literals) + size(&fixed_distances, &distances) + extra;

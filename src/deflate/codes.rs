@@ -16,7 +16,7 @@ pub(crate) fn fixed_codes() -> (Vec<Code>, Vec<Code>) {
         256..280 => 7,
         _ => 8,
     });
-    // Two symbols that are never used make the code complete.
+    // Symbols 286 and 287 never occur, but without them the code would be incomplete.
     let lengths: Vec<u32> = literals.chain([8, 8]).collect();
     let mut codes = canonical(&lengths);
     codes.truncate(LITERALS);
@@ -39,7 +39,7 @@ pub(crate) fn codes(counts: &[u32], longest: usize) -> Vec<Code> {
     }
     leaves.sort_unstable();
     let per_length = lengths_needed(&leaves, longest.min(leaves.len() - 1));
-    // The rarest symbols get the longest codes.
+    // The rarest symbols, which are first in `leaves`, get the longest codes.
     let mut rest = leaves.as_slice();
     for (length, n) in per_length.into_iter().enumerate().rev() {
         let (these, others) = rest.split_at(n.min(rest.len()));
@@ -65,8 +65,8 @@ fn lengths_needed(leaves: &[(u32, usize)], longest: usize) -> Vec<usize> {
         }
         levels.push(level);
     }
-    // Going down from the top level, the number of nodes that are needed determines the number in the level
-    // below.
+    // From the top level down: the number of nodes that are needed on a level determines how many are needed on the
+    // level below.
     let mut deep = vec![0; longest + 1];
     let mut needed = 2 * leaves.len() - 2;
     let mut counts = Vec::with_capacity(longest);
@@ -76,7 +76,8 @@ fn lengths_needed(leaves: &[(u32, usize)], longest: usize) -> Vec<usize> {
         counts.push(leaf_count);
         needed = 2 * (taken.len() - leaf_count);
     }
-    // Leaves of the top level have codes of one bit or more, those of the next two or more, and so on.
+    // Leaves that only the top level needs have codes of one bit. Those that the next level needs, too, have two bits,
+    // and so on.
     for (i, n) in counts.iter().enumerate() {
         deep[i + 1] = n - counts.get(i + 1).copied().unwrap_or(0);
     }

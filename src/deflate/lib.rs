@@ -126,10 +126,10 @@ impl<W: Write> Write for Gzip<W> {
     }
 }
 
-/// Decompresses a gzip stream of any writer.
+/// Decompresses a gzip stream, including those that other programs wrote.
 ///
 /// # Errors
-/// The bytes are no gzip stream, or the result is larger than the limit.
+/// The bytes are not a gzip stream, or the result is larger than the limit.
 pub fn gunzip(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     use io::Read as _;
     let mut out = Vec::new();
@@ -199,8 +199,8 @@ mod tests {
         out
     }
 
-    /// Lengths and CRC-32 checksums of the results of compress/flate (at level 5) and compress/gzip of Go 1.26 for such
-    /// texts.
+    /// Expected lengths and CRC-32 checksums: compress/flate (at level 5) and compress/gzip of Go 1.26 produced them
+    /// for the same texts.
     #[test]
     fn long_streams_are_those_of_go() {
         for (length, letters, step, five, six) in [

@@ -23,8 +23,8 @@ pub(crate) struct Compressor {
     /// The limits of a search: the length of a match that ends it, and the number of candidates.
     nice: usize,
     chain: usize,
-    /// The window of the text, in two halves. It moves by one half when little text is left ahead; earlier text cannot
-    /// be matched.
+    /// The window of the text, in two halves. It moves by one half when little text is left ahead. Text before the
+    /// window cannot be matched.
     window: Vec<u8>,
     /// The position of the window's beginning, and the next position.
     start: usize,
@@ -35,9 +35,11 @@ pub(crate) struct Compressor {
     distance: usize,
     head: Option<usize>,
     tokens: Vec<Token>,
-    /// The beginning of the text of the tokens; `None` once it has left the window, because it can then not be stored.
+    /// Position at which the text of `tokens` begins. `None` once that text has left the window: the block can then no
+    /// longer be stored without compression.
     block_start: Option<usize>,
-    /// The last position of each hash, and the position before each position with the same hash, by its low bits.
+    /// `heads` has the last position of each hash. `before` has, at the low bits of a position, the previous position
+    /// with the same hash.
     heads: Vec<u64>,
     before: Vec<u64>,
 }

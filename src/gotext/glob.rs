@@ -161,10 +161,11 @@ fn parts(tokens: Vec<Token>) -> Vec<Part> {
         .collect()
 }
 
-/// The alternatives of an open group. The pattern itself is the outermost group.
+/// The alternatives of an open group. The whole pattern is the outermost group.
 struct Group {
     done: Vec<Vec<Token>>,
-    /// The open alternative, once for each choice among the groups in it.
+    /// The alternative that is being read: one sequence for each combination of choices in the nested groups that it
+    /// contains.
     current: Vec<Vec<Token>>,
 }
 
@@ -242,8 +243,8 @@ impl Parser {
 /// Closes the inner group: each sequence of the outer group continues with each alternative.
 fn joined(mut outer: Group, mut inner: Group) -> Result<Group, PatternError> {
     inner.end_alternative();
-    // The number of alternatives is checked before the alternatives are combined: nested groups reach any size
-    // with little text.
+    // The number of alternatives is checked before they are combined, because nested groups make any number from a
+    // short text.
     if outer.done.len() + outer.current.len() * inner.done.len() > MAX_ALTERNATIVES {
         return Err(PatternError::TooManyAlternatives);
     }

@@ -2,7 +2,7 @@
 //!
 //! Settings, environment variables and file formats around Terraform are defined by Go programs: a duration is `1h30m`,
 //! a flag is `true` or `t` or `1`, a list of words is printed as `["a" "b"]`. The core and the plugins read and write
-//! these formats with this crate, so that the same text means the same to all of them. The crate has no dependencies.
+//! these formats with this crate, so that a text has one meaning everywhere. The crate has no dependencies.
 //!
 //! - [`duration`]: durations such as `1h30m` (`time.ParseDuration`).
 //! - [`glob`]: path patterns with `**` and `{a,b}`.

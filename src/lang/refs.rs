@@ -386,7 +386,7 @@ pub struct BodyReferences {
     /// References in the content of dynamic blocks. They are evaluated, and must be valid, only if there is such a
     /// block ([`Scope::check`](crate::scope::Scope::check)).
     pub in_content: Vec<Reference>,
-    /// Errors for traversals that are no references, except those in the content of dynamic blocks.
+    /// Errors for traversals that are not references, except those in the content of dynamic blocks.
     pub problems: Diagnostics,
 }
 
@@ -398,7 +398,7 @@ pub fn references_of_body(body: &Body, schema: &BlockSchema) -> BodyReferences {
     out
 }
 
-/// Returns every reference of an expression, except those to these iterator variables.
+/// Returns every reference of an expression, except references to these iterator variables.
 #[must_use]
 pub(crate) fn references_except(expr: &Expr, iterators: &[Arc<str>]) -> (Vec<Reference>, Diagnostics) {
     let mut out = Vec::new();
@@ -438,7 +438,7 @@ fn in_body(body: &Body, schema: &BlockSchema, iterators: &[Arc<str>], in_content
     let body = &*resolve(body, schema, &mut Diagnostics::new());
     for attribute in &body.attributes {
         if in_content {
-            // A traversal that is no reference is reported when it is evaluated.
+            // A traversal that is not a reference is reported when it is evaluated.
             collect(&attribute.expr, iterators, &mut out.in_content, &mut Diagnostics::new());
         } else {
             collect(&attribute.expr, iterators, &mut out.always, &mut out.problems);

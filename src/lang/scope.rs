@@ -13,7 +13,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 use crate::call_error::CallError;
 use crate::provider_function::Signature;
 
-/// A reference: the object, its range, and the steps from there.
+/// A reference: the object, its range, and the steps from the object to one of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     /// Object that is referred to.
@@ -80,7 +80,8 @@ pub trait Scope: Sync {
     /// module object that holds only the referenced output.
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError>;
 
-    /// Replaces an error about the steps after a reference's subject by one that knows more about the subject.
+    /// Replaces an error about the steps after a reference's subject. An implementation that knows the subject can
+    /// return a more helpful error.
     fn explain(&self, _reference: &Reference, problem: Diagnostic) -> Diagnostic {
         problem
     }
@@ -137,8 +138,8 @@ pub struct ProviderCall<'a> {
     pub arguments: &'a [Value],
 }
 
-/// Shared flag for destroy plans, which need no value of a resource's configuration: missing files make unknown values
-/// instead of errors.
+/// Flag that functions set when they read a missing file. In a destroy plan, which does not need the values of the
+/// configuration, such a function returns an unknown value instead of an error.
 #[derive(Clone, Debug, Default)]
 pub struct MissingFiles(Arc<AtomicBool>);
 

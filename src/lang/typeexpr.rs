@@ -32,8 +32,9 @@ pub fn type_constraint(expr: &Expr) -> (Type, Defaults, Diagnostics) {
     (ty, defaults, reader.diagnostics)
 }
 
-/// Reads a type constraint as [`type_constraint`] does, for the `type` of a variable, in which `list` and
-/// `map` alone mean `list(any)` and `map(any)`, and types in quotes, the old form, have a hint.
+/// Reads a type constraint as [`type_constraint`] does, for the `type` of a variable: `list` and `map` alone mean
+/// `list(any)` and `map(any)`, and the error about a type in quotes (the form of Terraform 0.11) explains the present
+/// form.
 #[must_use]
 pub fn variable_type(expr: &Expr) -> (Type, Defaults, Diagnostics) {
     if let Expr::Json(json) = expr {

@@ -32,7 +32,7 @@ pub struct LockInfo {
 }
 
 impl LockInfo {
-    /// Creates a lock of the current user for an operation, with the current time. The caller sets the path.
+    /// Creates a lock record for an operation, with the current user and time. The caller sets the path.
     #[must_use]
     pub fn new(operation: &str, version: &str) -> LockInfo {
         LockInfo {
@@ -74,7 +74,7 @@ impl LockInfo {
         let Json::Object(object) = Json::parse(text).ok()? else {
             return None;
         };
-        // Terraform's parser accepts keys in any case, so there are programs that write them in lower case.
+        // Terraform's parser ignores the case of keys, so some programs write them in lower case.
         let text = |name: &str| {
             let found = object.get(name).or_else(|| {
                 let same = |(key, _): &(&String, &Json)| key.eq_ignore_ascii_case(name);
@@ -104,7 +104,7 @@ impl LockInfo {
     }
 }
 
-/// Formats a part of a sentence: ID, holder, time and operation.
+/// Formats the record as part of a sentence: ID, holder, time and operation.
 impl fmt::Display for LockInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -103,7 +103,7 @@ impl PrivateKey {
             }
         }
         secret.string(b"");
-        // The format's padding counts from 1, and readers check it.
+        // The padding consists of the bytes 1, 2, 3, and so on; readers check it.
         let mut padding = 1..;
         while secret.0.len() % BLOCK != 0 {
             secret.0.extend(padding.next());

@@ -2,9 +2,9 @@
 //!
 //! - [`program`]: finds a program by name, and runs it so that its descendants end with it.
 //! - [`collect`]: runs a program for its output.
-//! - [`lines`]: splits its output into lines, and keeps the end of it for error messages.
+//! - [`lines`]: splits output into lines, and keeps its last bytes for error messages.
 //!
-//! The SDK exports both to authors of plugins under its own name. They are independent of plugins.
+//! The SDK re-exports the three modules for authors of plugins. The modules themselves do not depend on plugins.
 //!
 //! Start with [`program::Running`].
 

@@ -29,7 +29,7 @@ pub enum NotRunnable {
     Io(#[from] io::Error),
 }
 
-/// Returns the path of a program. A name with a slash is a path relative to the current directory; any other is
+/// Returns the path of a program. A name with a slash is a path relative to the current directory; any other name is
 /// searched in `PATH`. On Windows, the extensions in `PATHEXT` may be left out.
 pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
     let extensions = std::env::var("PATHEXT").ok();
@@ -115,7 +115,7 @@ impl Running {
             group.interrupt();
         }
         let ended = timeout_at(deadline, self.child.wait()).await.ok();
-        // Shells make background processes ignore interrupts, so these are killed.
+        // Shells start background processes with interrupts ignored, so the remaining processes get SIGTERM.
         if let Some(group) = &self.group
             && group.is_alive()
         {
@@ -180,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_program_started_ends_with_it() {
         let (mut running, pids) = shell("sleep 300 & echo $!; sh -c 'echo $$; sleep 301; true'", 2).await;
-        // The inner shell has started, and so has its sleep.
+        // The inner shell and its `sleep` must have started.
         while processes::descendants(pids[1]).len() < 2 {
             sleep(Duration::from_millis(10)).await;
         }

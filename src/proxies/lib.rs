@@ -160,7 +160,7 @@ fn named(variable: String, text: &str) -> Named {
         bare.then(|| Url::parse(&format!("http://{text}")).ok().filter(known))?
     });
     let names_by_proxy = |mut url: Url| {
-        // The proxy resolves the server's name, because it may know names of another network.
+        // The proxy resolves the server's name, because it may be in a network with other names.
         if url.scheme() == "socks5" && url.set_scheme("socks5h").is_err() {
             return None;
         }

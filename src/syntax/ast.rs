@@ -66,7 +66,7 @@ pub enum Expr {
     Template(Template),
     /// A template of exactly one interpolation, `"${x}"`: the value itself, with its type.
     Wrap { inner: Box<Expr>, range: Range },
-    /// A reference: a root name and steps from there, `var.a[0].b`. Every step is static.
+    /// A reference: a root name and the steps after it, such as `var.a[0].b`. Every step is static.
     Traversal(Traversal),
     /// Static steps from another expression: `f(x).a[0]`.
     Relative {
@@ -146,7 +146,8 @@ pub enum Expr {
 /// A JSON value that is used as an expression, which is parsed on first use.
 pub struct JsonExpr {
     node: Node,
-    /// Function that interprets the value as an expression; trees do not depend on the reader of the syntax.
+    /// Function that interprets the value as an expression. It is a pointer, so that trees do not depend on the parser
+    /// of the JSON syntax.
     read: fn(&Node) -> (Expr, Diagnostics),
     made: OnceLock<(Expr, Diagnostics)>,
 }
@@ -167,8 +168,8 @@ impl JsonExpr {
         &self.node
     }
 
-    /// Returns the value as an expression: strings are templates. Elements of arrays and objects are such expressions
-    /// again.
+    /// Returns the value as an expression: strings are templates. The elements of arrays and objects are JSON values
+    /// that are used as expressions, too.
     #[must_use]
     pub fn expr(&self) -> &Expr {
         &self.made().0
@@ -243,7 +244,7 @@ pub enum TemplatePart {
     },
 }
 
-/// A root name and static steps from there.
+/// A root name and the static steps after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traversal {
     pub root: Arc<str>,

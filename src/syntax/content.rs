@@ -122,7 +122,7 @@ pub fn exact<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnosti
     for attribute in &content.other_attributes {
         let name = &*attribute.name;
         if matches!(attribute.expr, Expr::Json(_)) {
-            // A name that is set already cannot have been meant.
+            // Arguments that are already set are not suggested: a second one would be an error.
             let unused = |name: &str| content.attribute(name).is_none();
             let attributes = spec.attributes.iter().map(|(n, _)| *n).filter(|n| unused(n));
             let expected = attributes.chain(spec.blocks.iter().map(|(t, _)| *t));

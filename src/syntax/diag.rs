@@ -101,9 +101,9 @@ pub enum Extra {
     CausedByUnknown,
     /// The cause is a sensitive value.
     CausedBySensitive,
-    /// The problem belongs to a check block. Such problems are never folded, however many of a kind there are.
+    /// The problem belongs to a check block. Such problems are never folded into one, even if there are many.
     OfCheck,
-    /// A plugin does not start: one problem, however many objects need the plugin.
+    /// A plugin does not start. That is reported once, even if many objects need the plugin.
     NotStarted,
     /// Several warnings of one kind were folded into this one; the number is that of the others.
     Folded(usize),
@@ -253,8 +253,8 @@ impl Diagnostics {
         }
     }
 
-    /// Returns the value, or these diagnostics if they contain an error. Warnings are lost on success: use where there
-    /// are none.
+    /// Returns the value, or these diagnostics if they contain an error. On success, warnings are dropped, so callers
+    /// must be sure that there are none.
     pub fn into_result<T>(self, value: T) -> Result<T, Diagnostics> {
         if self.has_errors() { Err(self) } else { Ok(value) }
     }

@@ -89,7 +89,7 @@ impl<'t> Edits<'_, 't> {
         (first_from(range.start.byte), first_from(range.end.byte))
     }
 
-    /// Returns the tokens of an expression without blanks.
+    /// Returns the tokens of an expression, without blanks.
     fn pieces(&self, from: usize, to: usize) -> Vec<Piece<'t>> {
         let visible = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
         visible
@@ -172,13 +172,13 @@ impl<'t> Edits<'_, 't> {
         }
         let mut inside: Vec<Piece<'t>> = pieces.drain(2.min(pieces.len())..).collect();
         let mut quotes = 0usize;
-        // The interpolation must extend from the first quote to the last one: nested strings are skipped, and any text
-        // beside it ends the search.
+        // The interpolation must extend from the first quote to the last one. Strings nested in it are skipped, and
+        // text before or after it ends the search.
         for piece in &inside {
             match piece.kind {
                 TokenKind::OpenQuote => quotes += 1,
                 TokenKind::CloseQuote => quotes = quotes.saturating_sub(1),
-                // There is text beside the sequence, or a second sequence.
+                // Text follows the sequence, or a second sequence does.
                 TokenKind::OpenInterpolation | TokenKind::CloseSequence | TokenKind::QuotedText if quotes == 0 => {
                     return;
                 }

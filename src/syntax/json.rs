@@ -1,9 +1,9 @@
 //! The JSON syntax of the configuration language.
 //!
-//! Only a schema determines which properties of a JSON document are arguments and which are blocks. So every property of
-//! a body is an [`Attribute`] at first, whose expression is an [`Expr::Json`]; [`resolve`] turns those that are blocks
-//! into blocks. Nor does a string say whether it is a template, a reference or plain text: a [`JsonExpr`] holds the
-//! [`Node`], and returns it as text or, for evaluation, as an expression.
+//! Only a schema determines which properties of a JSON document are arguments and which are blocks. So every property
+//! of a body is an [`Attribute`] at first, whose expression is an [`Expr::Json`]; [`resolve`] turns those that are
+//! blocks into blocks. In the same way, only its use determines if a string is a template, a reference or plain text.
+//! So a [`JsonExpr`] holds the [`Node`], and returns it as text or, for evaluation, as an expression.
 //!
 //! [`parse`] reads a document, [`parse_file`] a configuration file.
 

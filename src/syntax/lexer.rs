@@ -312,8 +312,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads digits, dots and exponents in any order, but no dot at the end: `1.2.3` is one (invalid) number, which is
-    /// why `a.0.1` is no chain of two legacy indexes, and `1...` is a number and an ellipsis.
+    /// Reads digits, dots and exponents in any order, but no dot at the end. So `1.2.3` is one (invalid) number,
+    /// `a.0.1` does not contain two legacy indexes, and `1...` is a number and an ellipsis.
     fn number(&mut self) {
         let mut at = self.at + 1;
         let mut end = at;
@@ -501,7 +501,7 @@ impl<'t> Lexer<'t> {
                 b'\n' => {
                     return self.line(TokenKind::Text, at + 1);
                 }
-                // A carriage return alone is no line break; in a heredoc it is invalid.
+                // A carriage return alone is not a line break; in a heredoc it is invalid.
                 b'\r' if heredoc && self.byte(at + 1) != b'\n' => {
                     if at == self.at {
                         return self.simple(TokenKind::Invalid, at + 1);

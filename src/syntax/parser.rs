@@ -1,15 +1,16 @@
 //! The parser: builds the tree from tokens.
 //!
-//! Recursive descent, with a file for each area: [`body`] (arguments and blocks), [`expr`] (operators, traversals,
-//! terms), [`collection`] (tuples, objects, `for`), [`call`], [`template`], [`text`] (escapes).
+//! Recursive descent, with a file for each area: [`body`] (arguments and blocks), [`expr`] (operators, traversals, terms), [`collection`]
+//! (tuples, objects, `for`), [`call`], [`template`], [`text`] (escapes).
 //!
-//! A function that meets an error reports it and returns [`Abort`]; its position in the token list is undefined then. A
-//! caller that can resynchronise catches it (see [`recovery`]); the others propagate it with `?`. Recovery costs
-//! nothing in a text without errors.
+//! A function that meets an error reports it and returns [`Abort`]; its position in the token list is undefined then. A caller that can
+//! resynchronise catches it (see [`recovery`]); the others propagate it with `?`. Recovery costs nothing in a text without errors.
 //!
-//! Some rules prevent duplicate reports of one mistake. An error at or before the furthest position of an earlier error
-//! is not reported; nor is, until the next item, an error in the same line or about a closing bracket; and after an
-//! error the next token must look like the beginning of an item to be read as one.
+//! Three rules prevent duplicate reports of one mistake:
+//!
+//! - An error at or before the furthest position of an earlier error is not reported.
+//! - Until the next item begins, an error on the line of the last error, or at a closing bracket, is not reported.
+//! - After an error, the next token is read as an item only if it looks like the beginning of one.
 
 mod body;
 mod call;
@@ -36,9 +37,8 @@ use crate::{Diagnostic, Diagnostics, Edit, Pos, Range};
 /// usual stack.
 pub const MAX_DEPTH: usize = 200;
 
-/// Limit on the operators of an expression, or the indexes of a traversal, without parentheses. They are read in a
-/// loop, but the tree of `a + b + c + …` is as deep as it has operators, and every reader of the tree must be able to
-/// descend.
+/// Limit on the operators of an expression, or the indexes of a traversal, without parentheses. The parser reads them in a loop, but the
+/// tree of `a + b + c + …` is as deep as it has operators, and functions that walk a tree recursively must not overflow the stack.
 pub const MAX_CHAIN: usize = 4000;
 
 /// Number of errors after which a file is not read further.

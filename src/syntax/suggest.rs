@@ -48,7 +48,7 @@ fn nearest<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     let length = misspelt.chars().count();
     let mut best: Option<(usize, &str, bool)> = None;
     for candidate in candidates {
-        // An identical name is no suggestion, because the error has another cause.
+        // An identical name is not suggested, because the error then has another cause.
         if candidate == misspelt {
             continue;
         }
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(certain("conten", &["content", "filename"]), Some(true));
         assert_eq!(certain("filename", &["content", "content"]), None);
         assert_eq!(certain("typ", &["type", "type"]), Some(true));
-        // Two names are near, the change is half of the name, or only a number differs.
+        // No suggestion is certain if two names are near, if half of the name changes, or if only a number differs.
         assert_eq!(certain("subnet", &["subnets", "subnet_a"]), Some(false));
         assert_eq!(certain("ip", &["id"]), Some(false));
         assert_eq!(certain("zone1", &["zone2"]), Some(false));

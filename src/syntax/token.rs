@@ -32,7 +32,7 @@ pub enum TokenKind {
     OpenHeredoc,
     /// The line that closes a heredoc, without its line break.
     CloseHeredoc,
-    /// Text of a heredoc or of a template without quotes: a line, or the part of it beside a sequence.
+    /// Text of a heredoc or of a template without quotes: a line, or the part of a line before or after a sequence.
     Text,
     /// `${`, or `${~` with a strip marker.
     OpenInterpolation,
@@ -109,7 +109,7 @@ impl TokenKind {
     }
 }
 
-/// A token. Its end is the beginning of the next one, which keeps it small.
+/// A token. To keep it small, it stores only its start: it ends where the next token begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: TokenKind,

@@ -9,13 +9,13 @@ use crate::Os;
 /// Error numbers of Windows: access denied, sharing violation, lock violation.
 const IN_USE: [i32; 3] = [5, 32, 33];
 
-/// Longest pause between attempts, the last one, which is half of the total time.
+/// Longest pause between attempts. Each pause is twice as long as the one before, so this last one is about half of the total time.
 const LONGEST: Duration = Duration::from_millis(320);
 
 /// Pauses for repeating an operation on a file that another program may have open.
 ///
-/// On Windows a file cannot be replaced, renamed or removed as long as somebody has opened it without permission for that:
-/// scanners for viruses and indexers do, for some 10 ms after it was written. Elsewhere nothing is repeated.
+/// On Windows, a file cannot be replaced, renamed or removed while a program has it open without allowing that. Virus scanners and indexers
+/// have a new file open in this way for some 10 ms. On other systems, nothing is repeated.
 #[derive(Debug)]
 pub struct WhileInUse {
     os: Os,
@@ -54,7 +54,7 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     let mut again = WhileInUse::new(Os::CURRENT);
     loop {
         match std::fs::rename(from, to) {
-            // Windows never replaces a directory, and reports it by the same error.
+            // Windows never replaces a directory. It reports that with the error number of a file in use, but repeating cannot help.
             Err(error) if !to.is_dir() && again.passes(&error) => {}
             result => return result,
         }

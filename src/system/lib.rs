@@ -7,7 +7,7 @@
 //! - [`locks`]: locks of state files, which Terraform respects.
 //! - [`console`]: the terminal, and standard input as the place of answers.
 //! - [`groups`]: programs that end with all that they have started.
-//! - [`processes`]: how processes end; the parent of this one.
+//! - [`console`]: the terminal, and standard input for answers to questions.
 //! - [`user`]: names of the user and the machine.
 //! - [`signals`], [`streams`], [`listening`] (feature `tokio`): requests to end, connections between programs of one machine,
 //!   sockets of plugins.

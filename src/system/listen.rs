@@ -43,7 +43,7 @@ mod tests {
         let port = taken.local_addr().unwrap().port();
         let error = first_free(port..=port).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
-        // Another process may take the next one, but hardly all that follow.
+        // Another process may take the next port, but hardly all that follow.
         let next = first_free(port..=u16::MAX).unwrap();
         assert!(next.local_addr().unwrap().port() > port && next.local_addr().unwrap().ip().is_loopback());
     }

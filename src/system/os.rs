@@ -36,7 +36,7 @@ impl Os {
         }
     }
 
-    /// Returns the path of an executable: on Windows with `.exe` appended, whatever other extension it has.
+    /// Returns the path of an executable: on Windows with `.exe` appended, even to a name that has another extension.
     #[must_use]
     pub fn executable(self, path: &Path) -> PathBuf {
         match self {
@@ -111,7 +111,7 @@ impl Os {
         }
     }
 
-    /// Returns the environment variable that has the user's home directory.
+    /// Returns the name of the environment variable that holds the user's home directory.
     #[must_use]
     pub fn home_variable(self) -> &'static str {
         match self {
@@ -130,13 +130,13 @@ impl Os {
         }
     }
 
-    /// Returns the paths of the user's CLI configuration, at those of a tool.
+    /// Returns the paths at which a tool has the user's CLI configuration.
     #[must_use]
     pub fn cli_configuration(self, tool: Tool, surroundings: Surroundings<'_>) -> Option<CliPaths> {
         let Surroundings { home, variable, exists } = surroundings;
         let opentofu = tool == Tool::OpenTofu;
         let (base, names, directory) = match self {
-            // The variable is usually set. Without it, the system has the same directory.
+            // `APPDATA` is usually set. Otherwise, its standard location below the home directory is used.
             Os::Windows => (
                 application_data(home, variable)?,
                 ["tofu.rc", "terraform.rc"],
@@ -156,7 +156,7 @@ impl Os {
             directory,
         };
         if opentofu && self != Os::Windows {
-            // A fresh installation has nothing in the home directory.
+            // OpenTofu uses the directories of the XDG specification for paths that do not exist in the home directory.
             if let Some(config) = variable("XDG_CONFIG_HOME") {
                 let config = Path::new(&config).join("opentofu");
                 if !exists(&paths.file) {
@@ -201,8 +201,8 @@ impl Os {
         }
     }
 
-    /// Returns true if a file name does not mean a file of that name in its directory: devices (`CON`), streams (`a:b`),
-    /// characters and endings that are dropped or refused.
+    /// Returns true if a file name is not usable on Windows: it names a device (`CON`) or a stream (`a:b`), contains a character that is
+    /// refused, or ends with a dot or blank, which Windows drops.
     #[must_use]
     pub fn is_reserved_name(self, name: &str) -> bool {
         if self != Os::Windows || matches!(name, "." | "..") {
@@ -230,7 +230,7 @@ impl Os {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Terraform,
-    /// Its own paths; Terraform's if only their files exist.
+    /// OpenTofu's own paths, or Terraform's if only Terraform's files exist.
     OpenTofu,
 }
 

@@ -24,7 +24,7 @@ pub fn to_slash(os: Os, path: &str) -> String {
     match path.strip_prefix("//?/") {
         Some(rest) => match rest.strip_prefix("UNC/") {
             Some(server) => format!("//{server}"),
-            // Only a path with a drive has a shorter form.
+            // Without the prefix `\\?\`, only the path of a drive has the same meaning.
             None if drive(rest).is_some() => rest.to_owned(),
             None => path,
         },
@@ -81,7 +81,7 @@ pub fn is_absolute(os: Os, path: &str) -> bool {
     let (volume, rest) = split_volume(os, path);
     let rooted = rest.starts_with(|c| is_separator(os, c));
     match os {
-        // `\x` depends on the drive of the working directory, while a share is a root by itself.
+        // `\x` depends on the drive of the working directory; a share, however, is a root.
         Os::Windows => !volume.is_empty() && (rooted || drive(volume).is_none()),
         _ => rooted,
     }

@@ -21,11 +21,11 @@ use crate::suite_file::SuiteFile;
 pub struct Suite<'s> {
     /// Files, in the order in which they are run.
     pub files: &'s [SuiteFile],
-    /// Module in whose directory the test files are.
+    /// Module in the directory of the test files.
     pub root: &'s Config,
     /// Values of variables from outside the test files.
     pub outside: &'s SetVariables,
-    /// Values from outside the test files for those in the test directory, which has variable files of its own.
+    /// Values from outside the test files for the files in the test directory, which has variable files of its own.
     pub outside_in_tests: &'s SetVariables,
     pub providers: &'s dyn ProviderSource,
     /// Evaluation environment of all modules.

@@ -118,7 +118,7 @@ impl Coverage {
     }
 
     fn objects(&self, config: &Config, all: impl Iterator<Item = AbsResource>) {
-        // A set, because a run counts once, however many instances a resource has.
+        // A set, because a run counts once for a resource, even if the resource has several instances.
         let all: BTreeSet<_> = all.map(|r| (r.module.module(), r.resource)).collect();
         let mut seen = self.seen();
         for (module, resource) in all {
@@ -129,7 +129,7 @@ impl Coverage {
         }
     }
 
-    /// Lists the items of a module and of those that it calls from directories beside it, in the order of the files.
+    /// Lists the items of a module, and of the modules that it calls by local paths, in the order of the files.
     #[must_use]
     pub fn measured(&self, root: &Config) -> Vec<Item> {
         let seen = self.seen();

@@ -77,7 +77,7 @@ pub struct Left {
     /// Key of the state.
     pub key: Arc<str>,
     pub state: State,
-    /// Errors of saving the state.
+    /// Errors that occurred while the state was saved.
     pub diagnostics: Diagnostics,
     /// File in which the state is saved.
     pub kept: Option<PathBuf>,
@@ -98,7 +98,7 @@ pub enum Event<'e> {
     TeardownOfRun(&'e SuiteFile, usize, Duration),
     /// End of the destruction of one state's objects.
     TeardownOfRunEnds(&'e SuiteFile, usize, &'e Destroyed),
-    /// A file is over.
+    /// End of a file.
     FileEnds(&'e SuiteFile, Status, &'e Diagnostics),
     /// End of a file by a second interrupt, with its states, and the objects that its runs were about to create.
     Interrupted(&'e SuiteFile, &'e [Left], &'e [AbsResourceInstance]),

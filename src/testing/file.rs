@@ -53,8 +53,8 @@ pub struct FileRun<'s> {
     pub(crate) suite: Suite<'s>,
     pub(crate) of: &'s SuiteFile,
     pub(crate) pool: &'s Pool<'s>,
-    /// Stop of operations. The first interrupt stops no operation: the current one is completed, and no other run
-    /// begins.
+    /// Token that stops operations. The first interrupt does not trigger it: the current runs are completed, and no
+    /// other run begins.
     pub(crate) stop: Stop,
     memory: Mutex<Memory>,
     configured: tokio::sync::Mutex<Configured>,
@@ -93,8 +93,8 @@ impl<'s> FileRun<'s> {
     /// Runs the file.
     pub async fn perform(self) -> FileResult {
         self.suite.view.event(&Event::FileBegins(self.of));
-        // Only the second interrupt is passed on to operations. The first lets the runs that have begun end, as in
-        // Terraform.
+        // Only the second interrupt is passed on to operations. After the first one, the current runs are completed, as
+        // in Terraform.
         let (whole, own) = (self.suite.stop.clone(), self.stop.clone());
         let link = tokio::spawn(async move {
             whole.cancelled().await;
@@ -283,7 +283,7 @@ impl<'s> FileRun<'s> {
         self.suite.view.event(&Event::Interrupted(self.of, &left, &planned));
     }
 
-    // ---- what is known -----------------------------------------------------------------------------------------
+    // ---- results so far -----------------------------------------------------------------------------------------
 
     /// Reports a problem of the file.
     pub(crate) fn report(&self, problem: Diagnostic) {

@@ -18,7 +18,8 @@ const LENGTH: usize = 8;
 #[derive(Debug)]
 pub struct Draws {
     seed: Uuid,
-    /// Number of values generated for each path: elements of blocks share a path.
+    /// Number of values generated so far for each path. Elements of blocks share a path, so the number distinguishes
+    /// them.
     drawn: HashMap<String, usize>,
 }
 
@@ -38,7 +39,7 @@ impl Draws {
         *count += 1;
         let bytes = Uuid::new_v5(&self.seed, format!("{path} {count}").as_bytes());
         let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
-        // In a UUID of version 5, bytes 6 to 9 contain the version and the variant, or are between them. All other
+        // In a UUID of version 5, the version and the variant are in bytes 6 to 9, so these are left out. All other
         // bytes are random.
         let (first, last) = (bytes.as_bytes()[..6].iter(), bytes.as_bytes()[10..].iter());
         first.chain(last).take(LENGTH).map(letter).collect()
@@ -73,7 +74,7 @@ impl fmt::Display for Unsuitable {
 #[must_use]
 pub fn with_unknowns(schema: &BlockSchema, object: &Value) -> Value {
     let mut fill = |_: &Path, ty: &Type, _: Option<&Value>| Ok(Value::unknown(ty.clone()));
-    // This function never fails.
+    // `fill` never returns an error.
     Filler {
         holes: Holes::Null,
         fill: &mut fill,

@@ -1,5 +1,5 @@
-//! Mock providers: the real plugin has the schemas, validates configurations and calls functions. Objects are as
-//! configured, and their computed attributes get values from the test or generated ones.
+//! Mock providers. The real plugin provides the schemas, validates configurations and evaluates functions. Objects are
+//! as configured, and their computed attributes get values from the test or generated ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

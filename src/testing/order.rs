@@ -76,7 +76,7 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
         .variables
         .extend(declared.filter(|name| !run.variables.contains_key(*name)).cloned());
     let index = |name: &Arc<str>| file.runs.iter().position(|r| r.name == *name);
-    // A name that the file does not define is no dependency.
+    // A name that the file does not define does not count as a dependency.
     let of_file = |name: &&Arc<str>| file.variables.contains_key(*name) || file.definitions.contains_key(*name);
     let mut out = Needs {
         own_runs: named.runs.keys().filter_map(index).collect(),
@@ -182,7 +182,7 @@ fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option
         .map(|name| (name, graph.add_node(format!("var.{name}"))))
         .collect();
     for ((node, before), needs) in runs.iter().zip(before).zip(needs) {
-        // A dependency through a variable belongs to that variable.
+        // A dependency through a variable is an edge of the variable, not of the run.
         let direct = before.difference(&needs.runs).chain(&needs.own_runs);
         direct.for_each(|other| {
             graph.add_edge(*node, runs[*other], ());

@@ -1,5 +1,5 @@
-//! The providers that the local names in a test file mean: the same as in the modules of its runs. If these
-//! differ, the module of the earliest run takes precedence.
+//! Providers that local names in a test file refer to: the same as in the modules of its runs. If these differ, the module of the earliest
+//! run takes precedence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -48,7 +48,7 @@ impl<'s> FileRun<'s> {
         let (began, clock) = ((self.suite.clock)(), Instant::now());
         let work = self.execute_timed(index);
         tokio::pin!(work);
-        // Without a start, the first tick would come at once.
+        // The first tick of an interval comes at once, unless its start is set.
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
         let mut done = loop {
             tokio::select! {

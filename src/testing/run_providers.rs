@@ -97,8 +97,8 @@ fn has_target(config: &Config, block: &Override) -> bool {
     }
 }
 
-/// Returns the module call with instances that an override names without a key, so that the override applies to none of
-/// them.
+/// Returns the first module call in the target of an override that has instances, but no key in the target. Such an
+/// override applies to none of the instances.
 fn repeated_step(config: &Config, block: &Override) -> Option<addrs::Module> {
     let unkeyed = |module: &addrs::Module| module.0.iter().map(|name| (name.clone(), false)).collect::<Vec<_>>();
     let keyed = |module: &addrs::ModuleInstance| {

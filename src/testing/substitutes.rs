@@ -19,7 +19,7 @@ use crate::scope::{FileScope, FunctionsOnly};
 /// Reason why the providers of a run are not available.
 pub(crate) enum NoProviders {
     Wrong(Diagnostics),
-    /// A provider of the file failed, which has been reported with the file.
+    /// A provider of the file failed. The error has been reported with the file.
     OfFile,
 }
 

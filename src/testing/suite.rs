@@ -39,7 +39,7 @@ pub struct SuiteResult {
     pub counts: Counts,
     /// Files that were run, with their statuses.
     pub files: Vec<(Arc<str>, Status)>,
-    /// Source texts for the diagnostics of variables' values and the like.
+    /// Source texts for diagnostics, such as those about the values of variables.
     pub sources: SourceMap,
 }
 

@@ -71,7 +71,8 @@ async fn beside_each_other<F: AsyncFn(usize)>(mut waiting: Waiting, at_a_time: u
     }
 }
 
-/// Reports that an item is done when it is dropped. A panic of the work drops it, too, so that no item waits forever.
+/// Reports that an item is done when this value is dropped. A panic of the work drops it, too, so that no item waits
+/// forever.
 struct Told(mpsc::Sender<usize>, usize);
 
 impl Drop for Told {
@@ -97,8 +98,9 @@ fn in_threads<F: AsyncFn(usize) + Sync>(mut waiting: Waiting, at_a_time: usize, 
                 going += 1;
                 let thread = std::thread::Builder::new().name("run".to_owned());
                 if thread.spawn_scoped(scope, task).is_err() {
-                    // No thread could be started, so the item is processed on this one. Dropping the closure has
-                    // reported it as done already, but that is received later.
+                    // No thread could be started, so the item is processed on this one. The closure was dropped and has
+                    // sent its report that the item is done. This thread reads the report only after it has processed
+                    // the item.
                     handle.block_on(work(i));
                 }
             }

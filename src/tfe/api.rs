@@ -27,10 +27,10 @@ pub enum ApiError {
     /// The token is not accepted.
     #[error("unauthorized: the token is not accepted")]
     Unauthorized,
-    /// The request contradicts the state of the resource; the server's explanation, if there is one.
+    /// The request contradicts the state of the resource. Contains the server's explanation, if there is one.
     #[error("{}", if .0.is_empty() { "conflict" } else { .0 })]
     Conflict(String),
-    /// The server refuses the request: its status, and its explanation if there is one.
+    /// The server refuses the request. Contains the status and the server's explanation, if there is one.
     #[error("{}", if .1.is_empty() { format!("the server answered with status {}", .0) } else { .1.clone() })]
     Refused(u16, String),
     /// Missing answer, or one that cannot be parsed.
@@ -135,7 +135,7 @@ impl Api {
         let server = Server::from_headers(&response);
         let body = accepted(&mut response, LIMIT).await?;
         let document = match body.is_empty() {
-            // Some actions, such as unlocking, are answered without a body.
+            // The answers to some actions, such as unlocking, have no body.
             true => Json::Null,
             false => serde_json::from_slice(&body)
                 .map_err(|_| ApiError::Failed(format!("the answer of {} is no JSON document", shown(&response.url))))?,

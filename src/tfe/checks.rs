@@ -70,7 +70,7 @@ impl Connection {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Overrides a policy check that has failed softly.
+    /// Overrides a policy check whose failure may be overridden (`soft_failed`).
     ///
     /// # Errors
     /// The server refuses.

@@ -1,9 +1,9 @@
 //! Rules of `.terraformignore`: the files of a directory that are not uploaded.
 //!
-//! The patterns look like those of `.gitignore`, and differ in their meaning: a pattern is compared with the whole path
-//! below the root, so that `name` excludes a file of that name anywhere, while only `name/` excludes the contents of a
-//! directory. The last matching rule decides. Source: the published documentation of the file, and the rules that
-//! Terraform has there.
+//! The patterns look like those of `.gitignore`, but have another meaning. A pattern is compared with the whole path
+//! below the root. So `name` excludes files of that name in any directory, while only `name/` excludes the contents of
+//! a directory. The last matching rule decides. The sources are the published documentation of the file and the
+//! behaviour of Terraform.
 
 use regex::Regex;
 

@@ -26,8 +26,9 @@ impl std::fmt::Debug for StateOutput {
 }
 
 impl Connection {
-    /// Reads the outputs of the newest state of a workspace. Returns `None` if there is no state, or if a release has
-    /// written it that did not record the types of outputs: then the state itself has to be read.
+    /// Reads the outputs of the newest state of a workspace. Returns `None` if there is no state, or if the release
+    /// that wrote the state did not record the types of outputs. In the second case, the caller has to read the state
+    /// itself.
     ///
     /// # Errors
     /// A request failed.
@@ -47,7 +48,7 @@ impl Connection {
             let sensitive = truth(data, "/attributes/sensitive");
             let value = match sensitive {
                 false => attribute(data, "value"),
-                // Lists never contain the values of sensitive outputs; each has to be requested by itself.
+                // Lists never contain the values of sensitive outputs, so each of these needs its own request.
                 true => {
                     let path = format!("state-version-outputs/{}", part(&api::id(data)?));
                     attribute(api::data(&self.api.get(&path).await?), "value")

@@ -50,7 +50,7 @@ pub enum RunStatus {
     Planned,
     /// The plan is complete, and there is nothing to apply.
     PlannedAndFinished,
-    /// A policy has failed that may be overridden.
+    /// A policy has failed, but the failure may be overridden.
     PolicyOverride,
     /// Tasks after the plan wait for a decision.
     PostPlanAwaitingDecision,
@@ -328,8 +328,9 @@ impl Connection {
         Ok(texts.filter(|text| !text.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Counts the runs of the workspace that are ahead of this one: those after it in the list, which has the newest
-    /// first, up to the current one. Planned runs do not count for a run that is only a plan.
+    /// Counts the runs of the workspace that must end before this one. The server lists the newest runs first, so these
+    /// are the runs after this one in the list, up to the workspace's current run. Planned runs do not count for a run
+    /// that is only a plan.
     ///
     /// # Errors
     /// The runs cannot be listed.

@@ -18,7 +18,7 @@ pub enum Kind {
     Cloud,
 }
 
-/// Arguments of a block; `None` for those that are not set.
+/// Arguments of a block. Arguments that are not set are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     pub hostname: Option<String>,
@@ -124,7 +124,7 @@ pub struct Settings {
     /// Host, as the user wrote it.
     pub hostname: String,
     pub organization: String,
-    /// Token of the block; `None` for the one of the CLI configuration or the environment.
+    /// Token in the block. Without one, the token of the CLI configuration or the environment is used.
     pub(crate) token: Option<net::Token>,
     pub mapping: Mapping,
     pub project: Option<String>,

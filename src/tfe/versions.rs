@@ -9,7 +9,7 @@ use crate::Workspace;
 pub enum Compatibility {
     /// The versions are compatible, or the workspace has no version.
     Compatible,
-    /// The versions are not compatible; has the constraint of the workspace.
+    /// The versions are not compatible. Contains the version constraint of the workspace.
     Incompatible(String),
     /// The version or constraint of the workspace cannot be parsed.
     Unknown,

@@ -84,7 +84,7 @@ impl Workspace {
 /// Error of acquiring or releasing a lock.
 #[derive(Clone, Debug)]
 pub enum LockProblem {
-    /// Another user or run holds the lock; has the server's message.
+    /// Another user or run holds the lock. Contains the server's message.
     Held(String),
     Failed(ApiError),
 }
@@ -260,7 +260,7 @@ impl Connection {
     /// The request failed.
     pub async fn workspaces(&self) -> Result<Vec<String>, ApiError> {
         let mut query = match &self.settings.mapping {
-            // The only workspace is created at its first use, and can be selected before.
+            // The only workspace is created at its first use, and can be selected before that.
             Mapping::Name(name) if self.settings.kind == Kind::Cloud => return Ok(vec![name.clone()]),
             Mapping::Name(name) => format!("search%5Bname%5D={}", part(name)),
             Mapping::Prefix(prefix) => format!("search%5Bname%5D={}", part(prefix)),
@@ -309,7 +309,7 @@ impl Connection {
         }
     }
 
-    /// Deletes a workspace with its state. A workspace that no longer exists is no error.
+    /// Deletes a workspace with its state. Succeeds if the workspace no longer exists.
     ///
     /// # Errors
     /// The server refuses.
@@ -326,7 +326,7 @@ impl Connection {
     /// Somebody holds the lock, or the request failed.
     pub async fn lock(&self, workspace: &Workspace) -> Result<(), LockProblem> {
         let path = format!("workspaces/{}/actions/lock", part(&workspace.id));
-        // The body is no JSON:API document, although its media type says so.
+        // The body is not a JSON:API document, although its media type says so.
         match self.api.post(&path, &json!({"reason": "Locked by Terraform"})).await {
             Ok(_) => Ok(()),
             Err(ApiError::Conflict(_)) => Err(LockProblem::Held("workspace already locked".to_owned())),
@@ -334,10 +334,10 @@ impl Connection {
         }
     }
 
-    /// Unlocks a workspace that this program has locked. Tries again while its newest state is still being processed.
+    /// Unlocks a workspace that this program has locked. Repeats the request while the server is still processing the newest state.
     ///
     /// # Errors
-    /// The workspace is not locked, or by somebody else, or the request failed.
+    /// The workspace is not locked, somebody else has locked it, or the request failed.
     pub async fn unlock(&self, workspace: &Workspace) -> Result<(), ApiError> {
         let path = format!("workspaces/{}/actions/unlock", part(&workspace.id));
         let mut pause = FIRST_PAUSE;

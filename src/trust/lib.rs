@@ -31,7 +31,7 @@ pub fn configuration(
     verifier: Arc<dyn ServerCertVerifier>,
 ) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Error> {
     let builder = ClientConfig::builder_with_provider(PROVIDER.clone()).with_safe_default_protocol_versions()?;
-    // The TLS library calls every custom verifier dangerous.
+    // rustls offers custom verifiers only through its `dangerous` interface.
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier))
 }
 
@@ -64,10 +64,10 @@ pub(crate) fn verify_pinned_certificate(
     name: &ServerName<'_>,
     now: UnixTime,
 ) -> Result<ServerCertVerified, Error> {
-    // The TLS library rejects such a certificate if it is marked as that of an authority, as self-signed ones usually
-    // are.
+    // rustls rejects such a certificate if it is marked as that of a certificate authority, as self-signed ones usually
+    // are. So only its name and, below, its validity period are checked.
     verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
-    // The TLS library has no check of the validity period alone.
+    // rustls has no check of the validity period alone.
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).map_err(|_| CertificateError::BadEncoding)?;
     let time = |time: x509_parser::time::ASN1Time| {
         UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(time.timestamp()).unwrap_or_default()))

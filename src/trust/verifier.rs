@@ -11,7 +11,7 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 use crate::{roots, system_certificates, verify_pinned_certificate};
 
-/// The cryptography of all connections to servers.
+/// Cryptography provider of rustls for all connections to servers.
 pub static PROVIDER: LazyLock<Arc<CryptoProvider>> =
     LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
 
@@ -101,8 +101,8 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         match self.anchors()? {
             None => Ok(ServerCertVerified::assertion()),
-            // Self-signed certificates of servers are usually marked as those of authorities, and the TLS library alone
-            // would reject them.
+            // Self-signed certificates of servers are usually marked as those of certificate authorities, which rustls
+            // alone would reject.
             Some(anchors) if anchors.certificates.contains(end_entity) => {
                 verify_pinned_certificate(end_entity, server_name, now)
             }

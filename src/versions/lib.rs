@@ -136,7 +136,7 @@ impl Written {
             Dialect::Provider => text,
             Dialect::Module => text.strip_prefix('v').unwrap_or(text),
         };
-        // Split off first, because build metadata may contain dashes, while a pre-release contains no plus
+        // The build metadata is split off first, because it may contain dashes, while a pre-release contains no plus
         // sign.
         let (rest, build) = rest.split_once('+').map_or((rest, None), |(r, b)| (r, Some(b)));
         let (core, pre) = rest.split_once('-').map_or((rest, None), |(c, p)| (c, Some(p)));
@@ -188,7 +188,7 @@ enum Op {
     NotEqual,
 }
 
-// Longer operators come before those that are their prefixes.
+// An operator comes before its own prefixes: `>=` before `>`.
 const OPS: [(&str, Op); 7] = [
     (">=", Op::GreaterOrEqual),
     ("<=", Op::LessOrEqual),

@@ -8,7 +8,8 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// All tests are in that run. A run with other programs could leave out a test that the README's command leaves out, too.
+/// The README's test command runs all tests, so `.ci/run` must contain exactly that command. A different command could select different
+/// tests, and leave out some.
 #[test]
 fn the_test_command_of_the_readme_runs_with_everything_required() {
     let readme = text("README.md");
@@ -24,8 +25,8 @@ fn the_test_command_of_the_readme_runs_with_everything_required() {
     assert_eq!(tests.count(), 2);
 }
 
-/// `doctest = false` and `test = false` in the manifest of a crate save a start of rustdoc and a link each. Tests in such a
-/// crate would be left out silently.
+/// `doctest = false` and `test = false` in the manifest of a crate save the start of rustdoc or the linking of a test program. Tests in
+/// such a crate would silently not run.
 #[test]
 fn crates_that_leave_out_a_kind_of_tests_have_none_of_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,14 +1,14 @@
-//! Circular dependencies between files: within a crate, too, a file uses only those below it.
+//! Circular dependencies between files. Crates cannot depend on each other in a circle; this test requires the same of the files in a
+//! crate.
 //!
-//! A dependency is a `use` of another file's item, or a path through `crate::` to it. An item that a file above re-exports counts as
-//! one of the file that defines it. Files of one subject in a directory (`mod.rs` and those beside it) count like any other. Unit tests
-//! do not count.
+//! A dependency is a `use` of another file's item, or a path through `crate::` to it. If a file re-exports an item, the use counts as one
+//! of the file that defines the item. The `mod.rs` of a directory and the files beside it count as separate files. Unit tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Circles that are tolerated: the crate, its files, and the reason.
+/// Circles that are allowed: the crate, its files, and the reason.
 const CIRCLES: &[(&str, &[&str], &str)] = &[(
     "src/cty",
     &["set", "value"],
@@ -141,7 +141,7 @@ fn exports(text: &str, from: &Module, modules: &BTreeSet<Module>) -> Exports {
     found
 }
 
-/// Returns the file that a path leads to: the longest part of the path that is a file, or the one from which that re-exports the item.
+/// Returns the file that a path leads to: the longest part of the path that is a file or, for a re-exported item, the file that defines it.
 fn target<'m>(
     path: &str,
     from: &Module,
@@ -153,7 +153,7 @@ fn target<'m>(
     let item = path.get(file.len()).and_then(|item| exported.get(file)?.get(item));
     match item {
         Some(defined) => modules.get(defined),
-        // Items in the root itself are used by all files, and make no circle.
+        // Items in the root of the crate are used by all files, and count as no dependency.
         None => Some(file).filter(|file| !file.is_empty()),
     }
 }

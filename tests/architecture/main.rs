@@ -140,27 +140,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // This crate tests plugins: any plugin may use it as a development dependency, and none as a normal one.
     ("monoform-sdk-testing", &["sdk"]),
     ("monoform-connection", &["sdk", "trust", "gotext", "openssh"]),
-    // These plugins use others: cloud-init user data is the same message in both. The last two are parts of the
-    // language.
+    // Both plugins build the same cloud-init user data, so this one uses the code of the other. `lang` and `syntax` evaluate templates.
     (
         "monoform-provider-template",
         &["sdk", "provider-cloudinit", "lang", "syntax"],
     ),
     ("monoform-provider-terraform", &["sdk", "lang", "syntax"]),
-    // The stores behind web servers share this crate. Every store may use it, and the crates that every plugin may
-    // use.
+    // State stores that use HTTP share this crate, and every store may use it. Its own dependencies are crates that every plugin may use.
     ("monoform-store-client", &["sdk", "http", "trust", "proxies"]),
-    // Keys of clouds, with the credentials of the backends of the same clouds.
+    // Key providers for cloud services. They get credentials by the code of the state stores for the same clouds.
     (
         "monoform-key-providers",
         &["sdk", "state-azurerm", "state-gcs", "state-s3"],
     ),
-    // The command line uses this API, too, and its tokens and services are in the CLI configuration.
+    // The command line uses `tfe`, too. This plugin reads tokens and service addresses from the CLI configuration, which needs the other
+    // crates.
     (
         "monoform-state-remote",
         &["sdk", "cty", "tfe", "net", "packages", "addrs"],
     ),
-    // Any crate may use it as a development dependency, and none as a normal one.
+    // Test support: any crate may use it as a development dependency, and none as a normal one.
     ("monoform-support", &[]),
     ("monoform", &["cli", "packages", "pack", "sdk", "sdk-server"]),
 ];
@@ -214,8 +213,9 @@ fn crates_use_only_what_stands_below_them() {
     assert!(wrong.is_empty(), "these edges are not allowed: {wrong:?}");
 }
 
-/// Crates that must not be among a crate's dependencies, and one that is. The engine and the views of its data must not depend on
-/// I/O crates; state stores may use the plugin protocol, but no terminal, registry or command line.
+/// For each crate: dependencies that it must not have, directly or not, and one that it has, to prove that the search works. The engine and
+/// the views of its data must not depend on I/O crates; state stores may use the plugin protocol, but no terminal, registry or command
+/// line.
 const NOT_BELOW: &[(&str, &str, &[&str])] = &[
     (
         "engine",
@@ -261,7 +261,7 @@ fn crates_bring_no_library_of_what_they_do_not_know() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// Features are unified in a whole program, so a feature that the SDK enabled would change what the library does in an author's code.
+/// Cargo unifies features in a whole program, so a feature that the SDK enabled would change what the library does in an author's code.
 /// (`arbitrary_precision` of serde_json breaks flattened and untagged numbers.)
 #[test]
 fn sdk_asks_for_no_features_of_the_library_for_json() {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Files that may name a system nevertheless: for features of Linux only, and for features that a library lacks
-/// elsewhere.
+/// Files that may name a system nevertheless: for features that only Linux has, and for features that a library lacks
+/// on other systems.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("src/cli/commands/mod.rs", "a mount namespace"),
     (
@@ -47,7 +47,7 @@ fn no_other_crate_names_a_system_but_for_what_is_listed() {
         .filter_map(|path| {
             let text = std::fs::read_to_string(path).expect("a source file");
             let relative = path.strip_prefix(root).expect("below the root").to_string_lossy();
-            // Unit tests may create links and modes of the system.
+            // Unit tests are not searched, because they may create links and set modes.
             let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
             let is_named = WORDS.iter().any(|word| code.contains(word));
             (is_named && !relative.starts_with("src/system/")).then(|| relative.into_owned())
@@ -60,7 +60,7 @@ fn no_other_crate_names_a_system_but_for_what_is_listed() {
     assert_eq!(named, listed, "move it to src/system, or give the reason here");
 }
 
-/// Collects the source files below a directory that are no tests.
+/// Collects the source files below a directory, without tests.
 fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("an entry").path();

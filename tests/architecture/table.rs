@@ -1,4 +1,5 @@
-//! The table of `tests/README.md`, which `scripts/t` reads: it has a row for every crate, and what it names exists.
+//! The table of `tests/README.md`, which `scripts/t` reads: it has a row for every crate, and every path and test in it
+//! exists.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Azure Storage, emulated by `azurite`, which verifies signatures. Both programs ask for the real name of the account's server
-//! through a proxy that leads every connection to the emulator; both trust only the emulator's own certificate.
+//! Azure Storage, emulated by `azurite`, which verifies signatures. Both programs connect to the real name of the account's server, through
+//! a proxy that forwards every connection to the emulator. Both trust only the emulator's own certificate.
 
 use std::process::Command;
 use std::sync::Arc;

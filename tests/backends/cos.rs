@@ -1,5 +1,5 @@
-//! A fake of Tencent Cloud's object storage with tags. Both programs ask for the real names of the servers through a proxy that leads
-//! every connection to the fake; both trust only its certificate.
+//! A fake of Tencent Cloud's object storage with tags. Both programs connect to the real names of the servers, through a proxy that
+//! forwards every connection to the fake. Both trust only its certificate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

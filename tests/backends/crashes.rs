@@ -1,4 +1,4 @@
-//! `kill -9` during an apply with a remote state: nothing is lost, since the journal in the data directory has it.
+//! `kill -9` during an apply with a remote state. No result is lost, because the journal in the data directory has all of them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub fn journals(w: &Workspace) -> Vec<PathBuf> {
 }
 
 fn directory(lab: &Lab) -> Workspace {
-    // With this interval only the journal records what happens before the end.
+    // With this interval, no state is saved before the end of the run, so only the journal has the results until then.
     let w = lab.without().env("TF_STATE_PERSIST_INTERVAL", "1000");
     w.write("main.tf", WAITING);
     w.write("backend.tf", &lab.block(""));
@@ -105,8 +105,8 @@ pub fn recovered(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
-/// A program that has the state but not the journal replaces an object whose provisioner was interrupted: it is tainted in every
-/// state that is saved.
+/// Another program has the state but not the journal. It replaces the object whose provisioner was interrupted, because that object is
+/// tainted in every state that is saved.
 pub fn replaced_by_others(lab: &Lab) {
     let w = lab.without().env("TF_STATE_PERSIST_INTERVAL", "1");
     w.write("main.tf", WAITING);
@@ -133,7 +133,7 @@ pub fn replaced_by_others(lab: &Lab) {
     test(&w).unlocked(&["destroy", "-auto-approve"]).ok();
 }
 
-/// A journal whose state another program has written since is set aside, and its results are reported.
+/// If another program has written the state since the journal was begun, the journal is set aside, and its results are reported.
 pub fn set_aside(lab: &Lab) {
     let w = directory(lab);
     killed(&w);

@@ -1,8 +1,8 @@
-//! Selection of credentials by the stores: tables whose rows are an environment, files and arguments, each with the requests that a
-//! recording cloud gets, or with the error's text.
+//! Selection of credentials by the stores, in tables. A row has an environment, files and arguments. It also has the expected requests,
+//! which a fake cloud records, or the text of the expected error.
 //!
-//! Every row has a cloud of its own on this machine and runs `init` once. Requests are compared without repetitions: how often a program
-//! repeats one is not the subject of these tests.
+//! Every row has its own cloud on this machine, and runs `init` once. Repeated requests are compared as one, because the number of
+//! repetitions is not the subject of these tests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -25,11 +25,11 @@ use crate::server::proxy;
 pub struct Table {
     /// Type of the backend.
     pub store: &'static str,
-    /// Subject of the table, part of the tests' names.
+    /// Subject of the table, which is part of the tests' names.
     pub subject: &'static str,
     /// Arguments of every row.
     pub settings: &'static str,
-    /// Variables of every row, unless it has other values for them.
+    /// Variables of every row. A row can override their values.
     pub environment: Pairs,
     /// Names of the servers that are reached by name, with TLS, through a proxy.
     pub names: &'static [&'static str],
@@ -41,9 +41,12 @@ pub struct Table {
     pub rows: &'static [Row],
 }
 
-/// Names with values. In values, arguments and expected lines, `{url}` is the cloud's address, `{host}` its name and port, `{dir}` the
-/// working directory, `{home}` the home directory, `{pem}` a private key, `{key}` the same key escaped as in JSON, and `{sha1:TEXT}` the
-/// checksum of a text.
+/// Names with values. Values, arguments and expected lines can contain these placeholders:
+///
+/// - `{url}`: the cloud's address; `{host}`: its name and port.
+/// - `{dir}`: the working directory; `{home}`: the home directory.
+/// - `{pem}`: a private key; `{key}`: the same key, escaped as in JSON.
+/// - `{sha1:TEXT}`: the checksum of a text.
 pub type Pairs = &'static [(&'static str, &'static str)];
 
 /// One combination of sources of credentials.
@@ -134,10 +137,10 @@ fn all(table: &'static Table, tool: Tool) {
     assert!(failed.is_empty(), "rows that fail, as told above: {failed:?}");
 }
 
-/// The cloud of one row, and its working directory.
+/// A recording cloud for one row, and the working directory of the row.
 struct Scene {
     server: Server,
-    /// Server that is reached by names.
+    /// TLS server that requests for the real names of the cloud's servers reach through a proxy.
     _named: Option<Server>,
     seen: Arc<Mutex<Vec<String>>>,
     workspace: Workspace,
@@ -267,7 +270,7 @@ fn check(table: &'static Table, row: &Row, tool: Tool) {
 pub const STATE: &str =
     "{\"version\":4,\"terraform_version\":\"1.11.4\",\"serial\":1,\"lineage\":\"l\",\"outputs\":{},\"resources\":[]}";
 
-/// Keeps a line: for tables in which both programs send the same.
+/// Returns the line unchanged: for tables in which both programs send the same.
 pub fn same(line: String) -> String {
     line
 }

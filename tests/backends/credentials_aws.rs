@@ -45,8 +45,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the signer of a request, the region that it is signed for, and true if the signature is right; `None` for an unsigned
-/// request.
+/// Returns the signer of a request, the region in the signature, and true if the signature is right; `None` for an unsigned request.
 fn signer(request: &Request) -> Option<(String, String, bool)> {
     let authorization = request.header("authorization").strip_prefix("AWS4-HMAC-SHA256 ")?;
     let part = |name: &str| {
@@ -210,7 +209,7 @@ fn query(request: &Request, place: &str, by: &str) -> (Option<String>, Reply) {
         ),
         _ => refusal("AccessDenied"),
     };
-    // Programs invent a name for a session without one, and the order of tags varies.
+    // If no session name is set, the programs invent one. The order of tags varies.
     fields.retain(|(name, _)| !matches!(&**name, "Action" | "Version"));
     for (name, value) in &mut fields {
         let made_up =
@@ -257,7 +256,7 @@ fn machine(request: &Request) -> (Option<String>, Reply) {
 
 const KEYS: Pairs = &[("AWS_ACCESS_KEY_ID", "ENV"), ("AWS_SECRET_ACCESS_KEY", "ENV-secret")];
 
-/// Profiles with keys of their own, one of them in both files.
+/// Profiles with their own keys. One of them is in both files.
 const FILES: Pairs = &[
     (
         "~/.aws/credentials",

@@ -39,7 +39,7 @@ fn bearer(request: &Request) -> String {
     request.header("authorization").trim_start_matches("Bearer ").to_owned()
 }
 
-/// Returns the resource of a token without the scheme and the parts that are the same for all.
+/// Returns the resource of a token without the scheme and the parts that all resources share.
 fn short(resource: &str) -> &str {
     let resource = resource.trim_start_matches("https://");
     resource.trim_end_matches("/.default").trim_end_matches('/')

@@ -25,7 +25,7 @@ pub const TABLE: Table = Table {
     rows: ROWS,
 };
 
-/// Terraform requests full control if credentials lead to an account themselves; Monoform always requests reading and writing.
+/// If credentials belong to an account directly, Terraform requests full control. Monoform always requests only reading and writing.
 fn as_ours(line: String) -> String {
     line.replace("devstorage.full_control", "devstorage.read_write")
 }
@@ -56,7 +56,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
             };
             let reply = match request.method() {
                 "GET" if request.path().ends_with("/o") => Reply::json("{\"items\":[]}"),
-                // The lock object has been written.
+                // The program reads the lock object that it has written.
                 "GET" if request.path().ends_with("tflock") => Reply::json("{\"generation\":\"1\"}"),
                 "GET" => Reply::new(404, "{\"error\":{\"code\":404,\"message\":\"No such object\"}}"),
                 _ => Reply::json("{\"generation\":\"1\"}"),

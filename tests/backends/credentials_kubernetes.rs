@@ -161,7 +161,7 @@ contexts:
   context: {cluster: two}
 "#;
 
-/// Kubeconfig with two users of one name.
+/// Kubeconfig in which two users have the same name.
 const TWICE: &str = r#"
 apiVersion: v1
 kind: Config
@@ -192,10 +192,10 @@ const FILES: Pairs = &[
     ("fail", "#!/bin/sh\necho \"no login\" >&2\nexit 4\n"),
 ];
 
-/// A file of authorities that lacks the cloud's certificate.
+/// A certificate file without the cloud's certificate, so that the cloud is not trusted.
 const NOBODY_TRUSTED: Pairs = &[("SSL_CERT_FILE", "{dir}/none.pem")];
 
-/// Terraform uses a host from arguments alone only if there is a file, too.
+/// Expected difference: Terraform uses a host from arguments only if there is also a kubeconfig file.
 const WITHOUT_A_FILE: Terraform = Terraform::Differs("a host needs a file besides", &[], false);
 
 const ROWS: &[Row] = &[

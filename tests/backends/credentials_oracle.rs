@@ -50,7 +50,7 @@ fn answer(request: &Request) -> (Option<String>, Reply) {
     (Some(format!("oci{wrong} by {}", part("keyId"))), reply)
 }
 
-/// Terraform has this store since 1.12, and the other program here is 1.11.
+/// Default of the rows: Terraform has this store since 1.12, and these tests compare with 1.11.
 const OWN: Row = Row {
     terraform: Terraform::NotAsked("has it since 1.12"),
     ..ROW

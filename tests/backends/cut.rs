@@ -1,4 +1,5 @@
-//! A proxy that forwards every connection to a server, and breaks those that write a state, which it recognizes by their size.
+//! A proxy that forwards every connection to a server, and breaks connections that write a state. It recognizes these by the size of the
+//! request.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -161,7 +162,8 @@ fn carry(state: &Arc<State>, mut client: TcpStream) -> Option<()> {
     Some(())
 }
 
-/// Returns how much of a request with a state is still to come; `None` for another request, or if its head is incomplete.
+/// Returns the number of bytes of a request with a state that have not arrived yet; `None` for another request, or if its head is
+/// incomplete.
 fn rest_of_large(request: &[u8]) -> Option<usize> {
     let end = request.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&request[..end]).to_lowercase();

@@ -25,7 +25,7 @@ fn encrypted(lab: &Lab, more: &str) -> Workspace {
     w
 }
 
-/// A state is readable with its key only.
+/// A state can be read only with its key.
 pub fn state_is_encrypted(lab: &Lab) {
     let w = encrypted(lab, "");
     let word = format!("-var=word={SECRET}");
@@ -60,7 +60,7 @@ fn nothing_in_clear() {
     run(&w, Tool::Monoform, &["apply", "-auto-approve", &more]).fails_with(&["errored.tfstate"]);
     kept.fails(false);
     assert!(!w.read("errored.tfstate").contains(SECRET));
-    // The copy is encrypted like the state, and written back unchanged.
+    // The copy is encrypted like the state, and can be pushed unchanged.
     run(&w, Tool::Monoform, &["state", "push", "errored.tfstate"]).ok();
     run(&w, Tool::Monoform, &["output", "-raw", "word"])
         .ok()

@@ -1,5 +1,5 @@
-//! Messages of each store about common mistakes, in one table: fake servers answer as the real ones do, or not at all. A message
-//! names the problem, its place and the remedy.
+//! Messages of each store about common mistakes, in one table. The servers are fakes: they answer as the real ones do, or do not answer. A
+//! message names the problem, the server or object, and the remedy.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -27,7 +27,7 @@ struct Store {
     environment: &'static [(&'static str, &'static str)],
     /// Real names of the servers, if they are reached through a proxy.
     names: &'static [&'static str],
-    /// Texts of the message about an address at which nobody listens.
+    /// Texts of the message for a port on which no server listens.
     nobody: &'static [&'static str],
     faults: &'static [Fault],
 }
@@ -377,7 +377,7 @@ fn faults(store: &Store) {
     }
 }
 
-/// Checks the messages about a port at which nobody listens, and about a certificate that no authority has signed.
+/// Checks the messages for a port on which no server listens, and for a certificate that no trusted authority has signed.
 fn unreachable(store: &Store) {
     let through = !store.names.is_empty();
     let refused: &[&str] = match through {

@@ -1,5 +1,5 @@
-//! Servers that die before, during and after the write of a state, and writes that are refused: in all cases the store has the
-//! old or the new state, and `state push` restores what could not be written.
+//! Servers that die before, during and after the write of a state, and writes that are refused. In all cases the store has the old or the
+//! new state, and `state push` restores a state that could not be written.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -85,7 +85,7 @@ fn impatient(ty: &str) -> &'static str {
     }
 }
 
-/// Returns true if a proxy sees plain text.
+/// Returns true if the connection to a store is not encrypted, so that the proxy can read it.
 fn is_plain(store: &str) -> bool {
     matches!(store, "http" | "s3_with_table" | "gcs" | "oci" | "oss")
 }
@@ -94,8 +94,8 @@ fn pulled(w: &Workspace) -> Json {
     run(w, Tool::Monoform, &["state", "pull"]).ok().json()
 }
 
-/// Tests all faults of all these stores, several rows at the same time, since most of the time is spent on waiting between
-/// attempts. A row of oci waits for a minute, so all of its rows run only if `MONOFORM_ALL_FAULTS` is 1.
+/// Tests all faults of all these stores. Several rows run at the same time, because most of the time passes in pauses between attempts. A
+/// row of oci waits for a minute, so all of its rows run only if `MONOFORM_ALL_FAULTS` is 1.
 pub fn all(stores: &[(&'static str, Labs, Vec<&'static str>)]) {
     let all = support::crash::setting("MONOFORM_ALL_FAULTS", 0) == 1;
     let mut rows = VecDeque::new();
@@ -136,7 +136,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
     run(w, Tool::Monoform, &["init", "-input=false"]).ok();
     run(w, Tool::Monoform, &["apply", "-auto-approve"]).ok();
     slow(w);
-    // A directory without the journal sees the store's content.
+    // A working directory without the journal shows the content of the store.
     let reader = lab.directory(Tool::Monoform);
     let before = pulled(&reader);
     let mut command = w.command(Tool::Monoform.path());
@@ -154,7 +154,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
     cut.set(Fault::None);
     assert!(broken > 0, "{row}: nothing was broken: {}", failed.all());
     if fault == Fault::BeforeAnswer && failed.status == 0 {
-        // The write counts as successful only if the store has checked that.
+        // The answer was lost, but the store verified that the state was written, so the apply succeeded.
         assert_eq!(pulled(&reader)["outputs"]["word"]["value"], "kept", "{row}");
         assert!(!w.exists("errored.tfstate"), "{row}");
         return;
@@ -175,7 +175,7 @@ fn one(lab: Lab, fault: Fault, row: &str) {
         if pushed.status == 0 {
             return true;
         }
-        // The server had ended when the lock should have been released.
+        // The connection broke before the lock was released, so the first push finds the lock.
         let id = id_of_lock(&pushed.fails_with(&["Error acquiring the state lock"]));
         run(w, Tool::Monoform, &["force-unlock", "-force", &id]);
         false

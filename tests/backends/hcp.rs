@@ -1,5 +1,5 @@
-//! A fake of HCP Terraform's API, which checks requests against the published interface and answers by it. Terraform's own
-//! requests go to the same fake, which shows that the fake is right.
+//! A fake of HCP Terraform's API, which checks requests against the published interface and answers according to it. Terraform uses the
+//! same fake in these tests, which shows that the fake is right.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ pub struct Remote {
     pub repository: bool,
     pub working_directory: String,
     pub current_run: Option<String>,
-    /// Attribute documents of the variables.
+    /// Variables, as the attributes of their documents.
     pub variables: Vec<Value>,
     /// Versions of the state: their documents, and their texts after the upload.
     pub states: Vec<(Value, Option<Vec<u8>>)>,
@@ -234,7 +234,7 @@ fn answer(world: &mut World, request: &Request) -> Reply {
     }
 }
 
-/// Records a request in the form in which those of both programs are compared.
+/// Records a request in the form in which the requests of both programs are compared.
 fn note(world: &mut World, request: &Request, path: &str, sent: &Value) {
     let mut line = format!("{} {path}", request.method());
     let ids: Vec<(String, String)> = world
@@ -246,7 +246,7 @@ fn note(world: &mut World, request: &Request, path: &str, sent: &Value) {
         line = line.replace(&id, &format!("({name})"));
     }
     if line.ends_with("/actions/lock") {
-        // Programs send the reason in different forms, which are checked when the lock is answered.
+        // The programs send the reason of a lock in different forms. The answer to the lock request checks it.
     } else if let Some(attributes) = sent.pointer("/data/attributes").and_then(Value::as_object) {
         assert!(sent["data"]["type"].is_string(), "{sent}");
         let mut names: Vec<_> = attributes.keys().map(String::as_str).collect();

@@ -34,8 +34,8 @@ pub fn lab() -> Lab {
     made("remote", "name = \"only\"").0
 }
 
-/// Returns the number of states of a configuration that every tool has applied: Terraform 1.11 writes the state of a later
-/// release again, without the attributes that its `terraform_data` does not have.
+/// Returns the number of states that exist after every tool has applied the same configuration. Each tool writes one: Terraform 1.11 writes
+/// the state of a later release again, without the attributes that its `terraform_data` does not have.
 pub fn applied_by_all() -> usize {
     tools().len()
 }
@@ -57,7 +57,7 @@ pub fn names(w: &Workspace, tool: Tool) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Returns a directory whose `cloud` block has these settings, and perhaps more of workspaces.
+/// Returns a directory whose `cloud` block has these settings, and perhaps further settings of workspaces.
 pub fn cloud(lab: &Lab, hcp: &Hcp, workspaces: &str) -> Workspace {
     let w = lab.without();
     cloud_block(&w, hcp, workspaces);

@@ -250,7 +250,7 @@ pub fn log(world: &mut World, id: &str, query: &BTreeMap<String, String>) -> Rep
     let text = format!("\u{2}{text}\u{3}").into_bytes();
     let offset: usize = query["offset"].parse().expect("a number");
     let limit: usize = query["limit"].parse().expect("a number");
-    // The first mark comes alone.
+    // The first piece contains only the start mark.
     let piece = if offset == 0 { 1 } else { PIECE.min(limit) };
     let piece: Vec<u8> = text.into_iter().skip(offset).take(piece).collect();
     if kind == "apply" && piece.ends_with(b"\x03") {

@@ -1,5 +1,5 @@
-//! Runs in HCP Terraform: requests and output of each program. Every scenario is played by Monoform, and once more by each
-//! installed Terraform: requests, output and status are then the same.
+//! Runs in HCP Terraform: requests and output of each program. Monoform and each installed Terraform run every scenario; requests, output
+//! and status must be the same.
 
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ fn plan_results(tool: Tool) -> Seen {
     scene.run(&["apply", "-auto-approve"]);
     let mut seen = scene.end();
     assert_eq!(seen.status, [0, 1, 1]);
-    // The programs may differ in their advice to keep the plan after a failure.
+    // The programs may print different advice about the plan file after a failure.
     seen.output.clear();
     seen
 }
@@ -540,7 +540,7 @@ fn events(tool: Tool) {
     }
 }
 
-/// Values that a workspace keeps for its runs are available in the console, too.
+/// The console has the values that a workspace stores for its runs.
 fn variables(tool: Tool) -> Seen {
     let mut scene = Scene::new(tool, "cloud", Script::default());
     scene.w.write(

@@ -58,7 +58,8 @@ impl Scene {
         {
             let mut world = hcp.world();
             world.runs.script = script;
-            // A `cloud` block creates the workspace during init, and `backend "remote"` does not.
+            // A `cloud` block creates the workspace during `init`; `backend "remote"` does not, so the fake creates it
+            // here.
             let id = world.id("ws");
             let only = world.workspaces.entry("only".to_owned()).or_insert(hcp::Remote {
                 id,

@@ -221,7 +221,7 @@ fn failing_writes() {
     assert!(crate::crashes::journals(&w).is_empty(), "what was pushed has all of it");
 }
 
-/// The rescued copy and the journal have the same content: whichever is used first, nothing is lost or duplicated.
+/// The rescue file and the journal have the same results. Whichever is used first, nothing is lost or recorded twice.
 fn rescued_and_recovered() {
     let lab = lab();
     let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");
@@ -233,7 +233,7 @@ fn rescued_and_recovered() {
     run(&w, Tool::Monoform, &["apply", "-auto-approve", "-var=word=saved"])
         .fails_with(&["Failed to persist state to backend"]);
     assert_eq!(crate::crashes::journals(&w).len(), 1, "the store does not have it");
-    // The server still fails, so the journal is not removed.
+    // The server still fails, so the journal must be kept.
     run(&w, Tool::Monoform, &["plan", "-var=word=saved"]).fails_with(&["500"]);
     assert_eq!(crate::crashes::journals(&w).len(), 1);
     kept.broken.store(false, Ordering::SeqCst);
@@ -249,8 +249,8 @@ fn rescued_and_recovered() {
     assert!(kept.locks.lock().expect("locks").is_empty());
 }
 
-/// Another program breaks the lock of a running apply and takes it: the server refuses the later write, and its state
-/// is kept.
+/// Another program breaks the lock of a running apply and takes it. The server refuses the later write of the apply,
+/// whose state is saved in a file.
 fn stolen_lock() {
     let lab = lab();
     let kept = lab.server.downcast_ref::<Arc<Kept>>().expect("the server");
@@ -310,8 +310,7 @@ fn partial_configuration() {
     )
     .ok();
     run(&w, Tool::Monoform, &["plan"]).ok();
-    // The setting differs, but the state and its lock are the same: nothing is locked twice, and no question is
-    // asked.
+    // The setting differs, but state and lock are the same: the state is locked only once, and no question is asked.
     let migrate = [
         "init",
         "-input=false",

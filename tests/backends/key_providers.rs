@@ -1,4 +1,4 @@
-//! Encryption with keys from the services of clouds: KMS of AWS by `moto_server`, Cloud KMS and Key Vault by fakes that check
+//! Encryption with keys from cloud services: AWS KMS, emulated by `moto_server`; Google Cloud KMS and Azure Key Vault, by fakes that check
 //! signatures and tokens.
 
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ fn apply(w: &Workspace, word: &str) -> Ran {
     w.run(&["apply", "-no-color", "-auto-approve", &format!("-var=word={word}")])
 }
 
-/// Applies, reads the state and a saved plan, and looks for the secret where it must not be.
+/// Applies, reads the state and a saved plan, and checks that the secret is in no file in clear text.
 fn is_encrypted(w: &Workspace) {
     apply(w, SECRET).ok();
     assert!(!w.read("terraform.tfstate").contains(SECRET));
@@ -122,7 +122,7 @@ fn aws_contexts() {
             .decode(stored["ciphertext_blob"].as_str().expect("a blob"))
             .is_ok()
     );
-    // The stored context counts for reading.
+    // Reading uses the encryption context that the state stores, not the one in the settings.
     let text = settings(
         "aws_kms",
         "  kms_key_id = \"alias/none\"\n  key_spec = \"AES_256\"\n  region = \"us-east-1\"",
@@ -143,10 +143,10 @@ fn aws_both_ways() {
     both_ways(&w);
 }
 
-/// What a fake service encrypts: the name of the key, the additional data, and the text.
+/// Texts that a fake service has encrypted: the name of the key, the additional data, and the text.
 type Encrypted = Arc<Mutex<Vec<(String, String, String)>>>;
 
-/// Puts a workspace in front of a fake cloud that is reached by name.
+/// Lets a workspace reach a fake cloud by the names of the real servers.
 fn in_cloud(
     w: Workspace,
     names: &[&str],
@@ -252,7 +252,7 @@ fn azure_cloud(encrypted: &Encrypted, request: &Request) -> Reply {
         )
     };
     if host.starts_with("login.") {
-        // OpenTofu asks first where tokens are given out.
+        // OpenTofu first requests the address of the token endpoint.
         let base = "https://login.microsoftonline.com/tenant";
         if request.path().ends_with("/openid-configuration") {
             let about = json!({

@@ -67,7 +67,7 @@ output "word" {
 "#;
 
 impl Lab {
-    /// Returns the backend block, with additional settings.
+    /// Returns the `backend` block, with additional settings.
     pub fn block(&self, more: &str) -> String {
         format!(
             "terraform {{\n  backend \"{}\" {{\n{}\n{more}\n  }}\n}}\n",
@@ -75,7 +75,7 @@ impl Lab {
         )
     }
 
-    /// Returns a working directory whose configuration has no backend yet.
+    /// Returns a working directory whose configuration has no `backend` block yet.
     pub fn without(&self) -> Workspace {
         let mut workspace = Workspace::with(&[("main.tf", RESOURCE)]);
         for (name, value) in &self.environment {
@@ -84,7 +84,7 @@ impl Lab {
         workspace
     }
 
-    /// Returns true if the store keeps each object of a state apart.
+    /// Returns true if the store has a separate row for each object of a state.
     pub fn keeps_objects(&self) -> bool {
         self.settings.contains("layout = \"objects\"")
     }
@@ -111,7 +111,8 @@ pub fn run(workspace: &Workspace, tool: Tool, args: &[&str]) -> Ran {
     workspace.run_program(tool.path(), &all)
 }
 
-/// Returns true if Monoform reads resources of the newer Terraform: since 1.16 the built-in one has one more block.
+/// Returns true if Monoform can read resources that the newer Terraform has written: since 1.16, `terraform_data` has
+/// one more block.
 pub fn knows_its_resources() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! Locks that are taken away from a running apply: its later write is refused and kept, and the other program's state stays.
+//! Locks that are taken away from a running apply. The later write of that apply is refused, and its state is saved in a file; the state of
+//! the other program stays.
 
 use std::process::{Child, Stdio};
 
@@ -42,7 +43,7 @@ fn pulled(w: &Workspace) -> Json {
     run(w, Tool::Monoform, &["state", "pull"]).ok().json()
 }
 
-/// Returns the ID of the lock that keeps a command out.
+/// Returns the ID of the lock that another run holds, from the error of a refused command.
 pub fn id_of_lock(refused: &Ran) -> String {
     let line = refused.stderr.lines().find_map(|line| line.split("ID:").nth(1));
     line.unwrap_or_else(|| panic!("the ID of the lock: {}", refused.all()))
@@ -104,8 +105,8 @@ fn overwrites_nothing(lab: &Lab, other: Other, take_away: impl Fn()) {
         lab.ty
     );
     assert_eq!(pulled(&one), there, "{}, {other:?}: what the other wrote stays", lab.ty);
-    // The results of the first apply are not lost, but are based on the same state as those of the other one, so the
-    // user has to decide.
+    // The results of the first apply are not lost. They are based on the same earlier state as those of the other apply, so the user has to
+    // decide which to keep.
     let kept: Json = serde_json::from_str(&one.read("errored.tfstate")).expect("a state");
     assert_eq!(
         (&kept["lineage"], &kept["serial"]),

@@ -106,8 +106,8 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     for (store, lab, programs, peer) in stores {
         for (name, scenario, with_terraform) in scenarios::ALL {
-            // Terraform does not know this layout, and its states cannot be encrypted: both have tests of their own.
-            // What a killed run has done is in the state at once: its tests are those of `postgres_runs`.
+            // The layout `objects` is tested elsewhere: Terraform does not know it, its states cannot be encrypted, and the results of a
+            // killed run are in the state at once, without a journal (see `postgres_runs`).
             let of_journals = name.contains("journal") || name.starts_with("what_a_killed_apply");
             let other = *with_terraform || name.starts_with("an_encrypted") || of_journals;
             if *store == postgres_objects::NAME && other {
@@ -133,10 +133,10 @@ fn main() -> ExitCode {
             });
         }
     }
-    // Locks of HCP Terraform belong to users, and states are not migrated away from it.
+    // HCP Terraform is left out: its locks belong to users, and states are not migrated from it to other backends.
     for (store, lab, programs, peer) in stores.iter().filter(|(store, ..)| *store != "remote") {
         let (lab, peer) = (*lab, *peer);
-        // For oss, the external program only makes recordings, so these tests do not need it.
+        // For oss, Terraform is needed only to make recordings, so these tests run without it.
         let programs = if *store == "oss" { &[] } else { *programs };
         let mut add = |name: &str, programs: &[&str], test: Box<dyn FnOnce() + Send>| {
             let run = move || {
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
             };
             trials.push(needing(Trial::test(format!("{store}::{name}"), run), programs));
         };
-        // Where a store keeps objects, what was done before is in the state: `postgres_runs` has that test.
+        // In the layout `objects`, the results before the loss of a lock are in the state already; `postgres_runs` has the test for it.
         if *store != postgres_objects::NAME {
             let name = "a_lock_that_was_taken_away_overwrites_nothing";
             add(name, programs, Box::new(move || lost_locks::taken_away(&lab())));

@@ -12,8 +12,8 @@ fn pulled(w: &Workspace) -> Json {
     run(w, Tool::Monoform, &["state", "pull"]).ok().json()
 }
 
-/// Applies, and repeats an apply of Terraform that failed to get the lock: it gives up if the lock is released between its attempt
-/// and its question for the owner. It has then done nothing.
+/// Applies. Terraform fails to get a lock that is released between its attempt and its request for the owner; its apply is then repeated,
+/// because it has changed nothing.
 fn applied(w: &Workspace, tool: Tool, word: &str) {
     for _ in 0..100 {
         let word = format!("-var=word={word}");
@@ -65,8 +65,7 @@ pub fn in_turn_and_at_once(lab: &Lab) {
         "at once: one for each apply, after the others"
     );
     assert_eq!(last["lineage"], first["lineage"]);
-    // The object is still the first one: if an apply had missed the other program's state, it would have
-    // created a new one.
+    // The object is still the first one. An apply that missed the other program's state would have created a new one.
     let id = |state: &Json| state["resources"][0]["instances"][0]["attributes"]["id"].clone();
     assert_eq!(id(&last), id(&first));
     let word = last["outputs"]["word"]["value"].as_str().expect("text");
@@ -84,8 +83,8 @@ fn states(w: &Workspace, tool: Tool, names: &[&str]) -> Vec<Json> {
     names.iter().map(of).collect()
 }
 
-/// Checks that two lists of states are the same except for the serial number, which a copy may raise by one, and for properties
-/// that only one program records: its own version, and the version of identities.
+/// Checks that two lists of states are the same, with two exceptions. The serial number may be greater by one after a copy. Properties that
+/// only one program records are ignored: its own version, and the version of identities.
 fn same(before: &[Json], after: &[Json], place: &str) {
     let plain = |state: &Json| {
         let mut state = state.clone();

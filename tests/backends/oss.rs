@@ -13,7 +13,7 @@ use support::server::{Reply, Request, Server, decoded};
 use crate::cos::crc64;
 use crate::lab::{Lab, Tool};
 
-/// Headers that signatures cover: the server gives a fake headers by name only.
+/// Headers that a signature can cover. They are listed because the test server returns headers only by name.
 const OSS_HEADERS: [&str; 4] = [
     "x-oss-acl",
     "x-oss-object-acl",
@@ -225,7 +225,7 @@ fn row(bytes: &[u8]) -> (Vec<(String, String)>, bool) {
     }
 }
 
-/// Encodes a row as the service does: its cells have the time in them.
+/// Encodes a row as the service does: each cell contains a timestamp.
 fn row_bytes(key: &str, columns: &[(String, String)]) -> Vec<u8> {
     let mut out = vec![0x75, 0, 0, 0, 1];
     let cell = |out: &mut Vec<u8>, name: &str, value: &str, time: bool| {

@@ -29,14 +29,15 @@ impl Drop for Server {
     }
 }
 
-/// Returns the directory of the server's programs, of which the search path may have only some.
+/// Returns the directory of the server's programs. The search path may contain only some of them.
 fn programs() -> PathBuf {
     let postgres = support::which("postgres").expect("postgres");
     let real = postgres.canonicalize().unwrap_or(postgres);
     real.parent().expect("a directory").to_owned()
 }
 
-/// Returns a command that runs a program as another user if the tests run as root: the server refuses root.
+/// Returns a command that runs a program as an unprivileged user if the tests run as root, because the server refuses
+/// to run as root.
 fn as_user(program: &Path) -> Command {
     let root = is_root();
     if !root {

@@ -1,4 +1,5 @@
-//! Locks of PostgreSQL: the first applies of states in different schemas and workspaces do not wait for each other. Terraform's do.
+//! Locks of PostgreSQL. The first applies of states in different schemas and workspaces do not wait for each other in Monoform; in
+//! Terraform they do.
 
 use std::path::Path;
 use std::process::{Child, Stdio};

@@ -1,4 +1,4 @@
-//! States of PostgreSQL in rows of objects (`layout = "objects"`): what is special to them.
+//! States of PostgreSQL in rows of objects (`layout = "objects"`): behaviour that only this layout has.
 
 use std::process::Stdio;
 
@@ -67,7 +67,7 @@ fn differences() {
     assert_eq!(query(&lab, count), "0");
 }
 
-/// State with values that `jsonb` does not restore, and every kind of object.
+/// A state with every kind of object, and with values that `jsonb` would change.
 const ODD: &str = r#"{"version":4,"terraform_version":"1.11.4","serial":9,"lineage":"4ba3c2f0-8f4c-4ea9-9d3e-9b1f4a0a3a11",
 "outputs":{"nul":{"value":"\u0000<","type":"string","sensitive":true},"big":{"value":123456789012345678901234567890.5,"type":"number"}},
 "resources":[{"module":"module.m[\"a b\"]","mode":"managed","type":"terraform_data","name":"a",
@@ -82,7 +82,7 @@ const ODD: &str = r#"{"version":4,"terraform_version":"1.11.4","serial":9,"linea
 "failure_messages":["no"]}]}]}"#;
 
 fn odd_values() {
-    // A local state shows what the same pushes and pulls do without the tables.
+    // The same push and pull of a local state shows the expected text.
     let lab = postgres::lab_with_objects();
     let files = Workspace::with(&[("main.tf", ""), ("odd.tfstate", ODD)]);
     let rows = lab.without();
@@ -102,7 +102,7 @@ fn odd_values() {
         query(&lab, address),
         "module.m[\"a b\"].terraform_data.a[\"k\\\"]$${x}\"]"
     );
-    // Pushed again, no object differs.
+    // If the same state is pushed again, no object is recorded as changed.
     let changes = "SELECT count(*) FROM monoform_state.changes";
     let before = query(&lab, changes);
     run(&rows, Tool::Monoform, &["state", "push", "odd.tfstate"]).ok();
@@ -159,7 +159,7 @@ fn unlocked_plan() {
     assert_eq!(query(&lab, locks), before, "the apply has the only lock");
     one.write("go", "");
     ran(applying.wait_with_output().expect("its output")).ok();
-    // The configuration of the plan does not have the object that was created meanwhile.
+    // The saved plan is stale: another run has created an object that the plan's configuration does not have.
     run(&two, Tool::Monoform, &["apply", "saved"]).fails_with(&["Saved plan is stale", "terraform_data.slow"]);
 }
 
@@ -397,7 +397,7 @@ fn earlier_states() {
     );
     assert!(diff("3", "1").contains("+ terraform_data.each[\"a b\"]\n"));
     assert_eq!(diff("2", "2"), "The states after both runs are the same.\n");
-    // The last run's state is the current one.
+    // The state after the last run is the current state.
     let current = run(&w, Tool::Monoform, &["state", "show", "terraform_data.a"])
         .ok()
         .stdout;
@@ -419,10 +419,10 @@ fn restore() {
     let restored = run(&w, Tool::Monoform, &["state", "restore", "-run=1", gone]).ok();
     restored.shows(&["Restored terraform_data.each[\"a b\"]", "Only the state was changed"]);
     assert_eq!(run(&w, Tool::Monoform, &["state", "show", gone]).ok().stdout, before);
-    // The plan removes it again: the configuration does not have it.
+    // The configuration does not have the restored object, so the plan destroys it again.
     let planned = run(&w, Tool::Monoform, &["plan", "-var=word=y", "-var=keys=[\"c\"]"]).ok();
     assert!(planned.stdout.contains("1 to destroy"), "{}", planned.all());
-    // What the state did not have after the run is removed.
+    // An object that did not exist in the state after run 3 is removed.
     let removed = run(
         &w,
         Tool::Monoform,
@@ -436,7 +436,7 @@ fn restore() {
     let none = ["state", "restore", "-run=1", "terraform_data.none"];
     run(&w, Tool::Monoform, &none).fails_with(&["Invalid target address"]);
     run(&w, Tool::Monoform, &["state", "restore", "terraform_data.a"]).fails_with(&["Required argument missing"]);
-    // The lock is respected.
+    // The command respects the state lock.
     let holding = lab.directory(Tool::Monoform);
     let applying = started(&holding);
     let locked = ["state", "restore", "-run=1", "-lock-timeout=1s", gone];
@@ -495,7 +495,7 @@ fn views() {
         ],
     );
     assert_eq!(text.ok().stdout, "name\tvalue\nword\tx\n");
-    // Nothing is written, and one statement only is run.
+    // A query must not write, and must be a single statement.
     for (sql, why) in [
         ("DELETE FROM objects RETURNING 1", "syntax error"),
         ("SELECT 1; DELETE FROM objects", "multiple commands"),

@@ -1,6 +1,6 @@
 //! Many runs at once on one state in PostgreSQL, in rows of objects.
 //!
-//! Runs meet at barriers: a provisioner creates a file and waits for those of others. So nothing here depends on how fast a run is.
+//! Runs meet at barriers: a provisioner creates a file and waits for the files of other runs. So no result depends on the speed of a run.
 
 use std::process::{Child, Stdio};
 
@@ -129,7 +129,7 @@ fn names(state: &Json) -> Vec<String> {
 
 fn two_at_once() {
     let meeting = Meeting::new();
-    // Each ends only after the other has begun.
+    // Each run ends only after the other one has begun.
     let meet = SLOW.replace("go-one", "two").replace("go-two", "one");
     let (one, two) = (meeting.directory(&meet), meeting.directory(&meet));
     let first = start(&one, &["-target=terraform_data.one"]);
@@ -225,7 +225,7 @@ fn waited() {
     meeting.place.write("go-one", "");
     end(first).ok();
     let before = pulled(&one);
-    // Nobody has approved the plan, so it is made again, on the state of the first apply.
+    // The second plan was not approved by a user, so it may be made again, based on the state of the first apply.
     let second = end(second).ok();
     for part in [
         "Objects changed since the plan",
@@ -250,7 +250,7 @@ fn twenty_of_one() {
     for run in runs {
         end(run).ok();
     }
-    // Each object that was created is the last one, or was destroyed by the next run.
+    // Each object that was created has been destroyed by the next run, except the last one.
     let created: Vec<String> = meeting.place.read("log").lines().map(str::to_owned).collect();
     assert_eq!(created.len(), 20);
     let state = pulled(&directories[0]);
@@ -285,7 +285,7 @@ fn dependencies() {
     end(start(&one, &["-target=terraform_data.a"])).ok();
     let first = start(&one, &["-target=terraform_data.b"]);
     wait_for("the first apply", || meeting.is_there("b"));
-    // What b depends on is not changed, but something else may depend on it as well.
+    // The first apply does not change `a`, but relies on it for `b`. So another run must not change `a` meanwhile.
     end(start(&two, &["-target=terraform_data.a", "-var=word=y"])).fails_with(&[
         "Error acquiring the state lock",
         "which changes it or depends on it: terraform_data.a",
@@ -306,7 +306,7 @@ fn saved_plan() {
     let plan = ["plan", "-input=false", "-out=saved", "-target=terraform_data.one"];
     run(&one, Tool::Monoform, &plan).ok();
     end(start(&two, &["-target=terraform_data.two"])).ok();
-    // The serial has changed, and the object of the plan has not.
+    // The serial of the state has changed, but the object in the plan has not, so the plan can be applied.
     run(&one, Tool::Monoform, &["apply", "-input=false", "saved"]).ok();
     assert_eq!(names(&pulled(&one)), ["one", "two"]);
     run(
@@ -342,7 +342,7 @@ fn whole_state() {
     wait_for("the request for the whole state", || {
         meeting.count("locks WHERE NOT granted") == 1
     });
-    // Nobody overtakes it.
+    // A later request does not get its lock before an earlier one that still waits.
     end(start(&one, &["-target=terraform_data.two"]))
         .fails_with(&["Workspace is already waited for by an earlier run: default"]);
     meeting.place.write("go-one", "");
@@ -379,7 +379,7 @@ fn killed() {
     let tainted = state["resources"].as_array().expect("resources").iter();
     let tainted: Vec<&Json> = tainted.filter(|r| r["instances"][0]["status"] == "tainted").collect();
     assert_eq!(tainted.len(), 1, "{state}");
-    // Any working directory learns what was going on: a plan each time, an apply of the object once.
+    // Every working directory is informed of the interrupted operation: by each plan, and by one apply of the object.
     for _ in 0..2 {
         run(&two, Tool::Monoform, &["plan", "-input=false"]).ok().shows(&[
             "Operations of an earlier run whose result is unknown",
@@ -426,7 +426,7 @@ fn broken_lock() {
         "SELECT lock_id FROM monoform_state.current_locks WHERE 'terraform_data.one' = ANY(addresses)",
     );
     run(&two, Tool::Monoform, &["force-unlock", "-force", &id]).ok();
-    // The next one replaces what the first has begun.
+    // After the lock of the first run is broken, the next run replaces the object that the first run was creating.
     meeting.place.write("go-one", "");
     meeting.place.write("go-two", "");
     end(first).fails_with(&["lock lost: "]);

@@ -1,5 +1,5 @@
-//! PostgreSQL with TLS: servers that each `sslmode` accepts, and clients that identify themselves by certificates, in a table on
-//! which Terraform must have the same results.
+//! PostgreSQL with TLS: servers that each `sslmode` accepts, and clients that identify themselves by certificates. Terraform must have the
+//! same results for each row of the table.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Power cuts at every instant of an apply with a remote state: the machine loses what was not synced, the server has what
-//! was sent to it until then.
+//! Power cuts at every instant of an apply with a remote state: the machine loses data that was not synced, while the server has everything
+//! that it has received until then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn recorded(w: &Workspace, version: u64, objects: usize) -> Vec<(f64, Op)> {
     disk::recorded(&traces, &w.dir().canonicalize().expect("a directory"))
 }
 
-/// Returns the files that are the objects. They represent remote objects, which a power cut does not affect.
+/// Returns the files that stand for objects. They represent remote objects, which a power cut does not affect.
 fn objects(disk: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&String, &Vec<u8>)> {
     disk.iter().filter(|(name, _)| name.starts_with("out/"))
 }

@@ -402,7 +402,7 @@ fn changed_settings(lab: &Lab) {
     run(&w, Tool::Monoform, &["plan"]).ok();
 }
 
-/// Starts several applies at once: 2 × 50 of them in scripts/crash.
+/// Starts several applies at once. `scripts/crash` starts 2 × 50 of them.
 fn at_once(lab: &Lab) {
     let times = support::crash::setting("MONOFORM_CONCURRENT", 3);
     let w = lab.directory(Tool::Monoform);
@@ -435,7 +435,7 @@ fn at_once(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
-/// Tests a large state: 50 megabytes in measurements; the default is large enough for stores that split states.
+/// Tests a large state. The default size is enough for stores that split states; measurements use 50 megabytes.
 fn large(lab: &Lab) {
     let megabytes = support::crash::setting("MONOFORM_LARGE_STATE", 3);
     let w = lab.directory(Tool::Monoform);

@@ -1,4 +1,4 @@
-//! Server programs that run for the time of a test.
+//! Servers that run during a test.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};

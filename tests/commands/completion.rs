@@ -91,7 +91,7 @@ fn knows_the_working_directory() {
         found.dedup();
         assert_eq!(found, expected, "{line}");
     }
-    // In another directory there are no candidates, and no error either.
+    // In a directory without a configuration there are no candidates, and there is no error.
     assert!(complete_in(&w, "monoform state show ").is_empty());
     assert!(complete_in(&w, "monoform -chdir=nowhere state show ").is_empty());
     assert!(complete_in(&w, "monoform state show 'never closed").is_empty());

@@ -1,4 +1,4 @@
-//! `doctor`: problems and their remedies, and nothing else.
+//! `doctor` reports problems and their remedies, and changes nothing.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -103,8 +103,8 @@ fn problems() {
     assert_eq!(fs::read_dir(w.dir()).expect("a directory").count(), before);
 }
 
-/// Tests the proxy that applies to a host, or the entry by which none does. The services of the host are known from the CLI
-/// configuration, so no request is sent to the host.
+/// Tests the reported proxy of a host, or the entry of `NO_PROXY` because of which none is used. The CLI configuration contains the
+/// services of the host, so no request is sent to it.
 fn proxies() {
     for (variables, told) in [
         (

@@ -275,7 +275,7 @@ fn fit() {
     ]);
     d.record("provider-check", &checked.ok());
     let mut all: BTreeSet<String> = named(&w).into_iter().map(|(name, _)| name).collect();
-    // A server is needed for these: tests/backends/postgres_objects.rs checks them.
+    // These two documents need a server; tests/backends/postgres_objects.rs checks them.
     all.retain(|name| !matches!(name.as_str(), "state-history" | "state-query"));
     assert_eq!(d.used, all, "a document that no command was seen to print");
 }
@@ -297,7 +297,7 @@ fn named(w: &Workspace) -> Vec<(String, String)> {
     out
 }
 
-/// Each command that has the flag is listed with a document.
+/// Each command with the flag `-json` is listed with a document.
 fn complete() {
     let w = Workspace::new();
     let commands: Vec<String> = named(&w)

@@ -1,4 +1,4 @@
-//! The compared facts of a program's run, without prose and without values that differ in every run.
+//! The compared results of a program's run, without prose and without values that differ in every run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Every command with every flag of its help: the flag exists, and its misuse is refused with a reason.
+//! Every command with every flag of its help: the flag exists, and wrong use of it is refused with a reason.
 
 use support::Workspace;
 

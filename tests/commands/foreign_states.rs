@@ -73,8 +73,8 @@ resource "terraform_data" "hashed" {
     assert!(!plan.stdout.contains("# terraform_data.whole"), "{}", plan.stdout);
 }
 
-/// The number is that of the plan. Terraform's number depends on the order in which objects are destroyed, and may be
-/// three instead of five.
+/// The expected number is that of the plan. Terraform's number depends on the order in which objects are destroyed: it may be three instead
+/// of five.
 fn deposed_objects_are_counted_when_they_are_destroyed() {
     let of = |id: &str| object(&json!({"id": id, "input": null, "output": null, "triggers_replace": null}));
     let deposed = |id: &str, key: &str| {

@@ -1,4 +1,5 @@
-//! Guards of what a plan may do without a person's approval: `-auto-approve=KINDS`, `-max-destroy`, `plan -fail-on`.
+//! Limits on the changes of a plan that may be applied without a person's approval: `-auto-approve=KINDS`,
+//! `-max-destroy`, `plan -fail-on`.
 
 use serde_json::{Value as Json, json};
 use support::Workspace;
@@ -22,7 +23,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
 ];
 
-/// A state with two objects, whose configuration updates one, and replaces the other if `replaces` is set.
+/// A state with two objects. The configuration updates one of them, and replaces the other if `replaces` is true.
 fn changed(replaces: bool) -> Workspace {
     let text = |input: &str, trigger: &str| {
         format!(
@@ -105,7 +106,7 @@ fn input(w: &Workspace) -> String {
 
 fn plan_with_other_kinds_is_not_approved() {
     let w = changed(true);
-    // The question cannot be answered, because standard input is no terminal.
+    // The question cannot be answered, because standard input is not a terminal.
     let refused = w.run(&["apply", "-auto-approve=safe", "-input=false"]);
     let text = support::words(&refused.all());
     assert!(

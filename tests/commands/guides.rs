@@ -1,11 +1,12 @@
-//! The commands of each guide, word for word and in order, in an empty home and a directory with a configuration.
+//! The commands of each guide, word for word and in order, in an empty home directory and a directory with a
+//! configuration.
 //!
-//! A block of code without a language is a script for bash. A comment before it marks exceptions:
+//! A code block without a language is a script for bash. A comment before it marks exceptions:
 //!
 //! - `<!-- not run: REASON -->`: the block needs a network, a program or a right that a test does not have.
 //! - `<!-- needs: PROGRAM -->`: the block is left out if that program is not installed.
 //!
-//! Blocks in another language, and those of a session that shows something, have the language's name, or `text`.
+//! A code block with a language, or with `text` for the output of a session, is not run.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::symlink;

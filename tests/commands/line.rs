@@ -1,4 +1,4 @@
-//! The command line itself: positions of flags, completion, help, names, suggestions.
+//! The command line itself: positions of flags, completion, help, the program's names, and suggestions.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -62,7 +62,7 @@ fn two_flags_stand_anywhere() {
     ] {
         w.run(args).ok();
     }
-    // As in Terraform, a flag is no flag if it is the value of another one.
+    // As in Terraform, the word after a flag that needs a value is its value, even if it begins with a hyphen.
     w.run(&["plan", "-out", "-no-color"])
         .fails_with(&["flag needs an argument: -out"]);
     let ran = w.run(&["show", "nowhere", "-no-color"]);

@@ -1,4 +1,4 @@
-//! The live area of a terminal: visible while something runs, gone without remains afterwards, and never in a pipe.
+//! The live area of a terminal: visible while an operation runs, erased completely afterwards, and never in a pipe.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +33,7 @@ resource "terraform_data" "slow" {
 "#;
 
 fn on(w: &Workspace, rows: u16, columns: u16, args: &[&str]) -> Terminal {
-    // In a session of its own, the program gets the signals of keys from the terminal.
+    // In its own session, the program gets the signals of keys from the terminal.
     let mut command = w.command("setsid");
     Terminal::sized(command.args(["--ctty", monoform()]).args(args), rows, columns)
 }
@@ -124,7 +124,8 @@ fn section() {
         "{planned}"
     );
     assert!(planned.contains("]\n::endgroup::\n\nNo changes."), "{planned}");
-    // If it is called as terraform, the program writes the same as Terraform, and so do modes with less output.
+    // Called as `terraform`, the program writes no group markers, because Terraform writes none. Neither do modes with
+    // less output.
     let link = w.dir().join("terraform");
     std::os::unix::fs::symlink(monoform(), &link).expect("a link");
     let as_terraform = w.run_program(&link, &["plan"]).ok().stdout;
@@ -146,7 +147,7 @@ fn narrow() {
         heading(rows, "Applying: 30/33 done, 3 runn…").is_some()
             && rows.iter().any(|row| row.contains("s  terraf…ame["))
     });
-    // The terminal has six rows, of which the area leaves one free.
+    // The terminal has six rows, and the area leaves one of them free.
     let at = heading(&rows, "Applying: ").expect("the heading");
     assert!((1..=2).contains(&at), "{}", rows.join("\n"));
     w.write("go", "");
@@ -277,7 +278,7 @@ fn off() {
         terminal.sees("begin-0");
         (w, terminal)
     });
-    // The time would be long enough for a drawing.
+    // In this time, the area would be drawn if it were switched on.
     std::thread::sleep(Duration::from_secs(1));
     for ((w, terminal), (name, value, flag)) in all.into_iter().zip(settings) {
         w.write("go", "");

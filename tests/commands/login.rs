@@ -28,7 +28,7 @@ fn programs() -> Vec<String> {
 
 type Bodies = Arc<Mutex<Vec<String>>>;
 
-/// Starts a host with both ways to get a token, which keeps the bodies of its requests.
+/// Starts a host with both ways to get a token. It records the bodies of requests.
 fn host(services: &'static str) -> (Server, Bodies) {
     let bodies = Bodies::default();
     let posted = bodies.clone();

@@ -41,7 +41,8 @@ fn lines_have_one_form() {
     ] {
         assert!(log.contains(text), "{text} is not in\n{log}");
     }
-    // Requests about objects of built-in providers share messages, while those about the provider do not.
+    // Requests about objects of a built-in provider are sent together in batches; requests about the provider itself
+    // are not.
     let batched = |request: &str| {
         let calls = log.lines().filter(|line| line.contains(&format!("request={request} ")));
         calls.map(|line| line.contains("batched=true")).collect::<Vec<_>>()
@@ -216,7 +217,7 @@ module "m" {{
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Returns the log lines of standard error: errors that are shown there are for a user who knows the secrets.
+/// Returns the log lines of standard error. Other lines, such as errors, are shown to a user who may know the secrets.
 fn log_lines(text: &str) -> String {
     text.lines()
         .filter(|line| is_line(line))

@@ -182,8 +182,8 @@ fn read(file: &Path) -> Vec<Scenario> {
 fn play(scenario: &Scenario, program: &Path, recording: bool) -> Scenario {
     let seed = format!("tests/commands/seeds/{}", scenario.seed);
     let mut w = Workspace::copy_of(&seed);
-    // `copy_of` leaves states out, because they may be left over from manual runs. Here they belong to the
-    // seed.
+    // `copy_of` leaves out state files, because they may be left over from manual runs. The state of a seed is part of it, so it is copied
+    // here.
     let state = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join(&seed)
         .join("terraform.tfstate");

@@ -5,10 +5,10 @@
 //! - `tests/FILE NAME`: the test, or the scenario of a transcript, in which the flag is used.
 //! - `scene NAME`: a scene of this file, which uses the flag with each command that has it.
 //! - `like COMMAND`: the flag is read and used by the same code as that of the other command.
-//! - `$ LINE | TEXT | ...`: a shell line, in which `tf` is the program, in a directory that was applied; the output must contain
-//!   each text and not `! TEXT`, and `[n]` is an exit status other than 0.
+//! - `$ LINE | TEXT | ...`: a shell line, in which `tf` is the program, in a directory that was applied. The output must contain each
+//!   `TEXT`; after `! TEXT`, it must not contain the text. `[n]` is an exit status other than 0.
 //!
-//! Misuse of each flag is tested in `flags.rs`; wrong values and contradictory flags beside the flags' own tests.
+//! `flags.rs` tests the misuse of each flag. Wrong values and contradictory flags are tested together with the effects of the flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::symlink;
@@ -108,7 +108,7 @@ fn applied() -> Workspace {
 
 fn play(line: &str) -> Result<(), Failed> {
     let mut parts = line.split(" | ");
-    // A pipe belongs to the shell line.
+    // A part that begins with `tf` is not an expected text, but the next command of a pipe.
     let mut shell = parts.next().unwrap_or_default().to_owned();
     let mut expected = parts.peekable();
     while let Some(next) = expected.next_if(|part| part.starts_with("tf ")) {
@@ -275,7 +275,7 @@ fn color() {
     }
 }
 
-/// Returns the arguments that a command needs beside its flags.
+/// Returns the arguments that a command needs in addition to its flags.
 fn arguments(command: &str) -> &'static [&'static str] {
     match command {
         "apply" | "destroy" => &["-auto-approve"],
@@ -319,8 +319,8 @@ fn lock() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the apply has not begun");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // These commands lock only if they create, delete or move a state; the console reads its own copy, and a file has
-    // no history.
+    // These commands are left out. Some lock only if they create, delete or move a state; the console reads a copy of the state of its own;
+    // and a state in a file has no history.
     let elsewhere = [
         "console",
         "init",
@@ -374,7 +374,7 @@ fn variables() {
     w.write("pushed.json", &state);
     let mut tried = 0;
     for (command, flags) in shown(&w) {
-        // The servers have tests of their own: they end only when they are interrupted.
+        // The servers end only when they are interrupted, and have their own tests.
         if !flags.contains(&"-var".to_owned()) || command.ends_with("serve") {
             continue;
         }

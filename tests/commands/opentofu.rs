@@ -71,7 +71,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
 ];
 
-/// Runs the program through a link with the name of OpenTofu's.
+/// Runs the program through a link that is named `tofu`.
 fn tofu(w: &Workspace, args: &[&str]) -> Ran {
     let link = w.home().join("tofu");
     if !link.exists() {
@@ -166,7 +166,7 @@ fn each_mode_reads_its_files_and_its_version_constraints() {
     in_mode(&w, "terraform", &["plan"]).ok();
 }
 
-/// Returns the workspace of a configuration, planned or applied in the mode of OpenTofu and under the own name.
+/// Checks a configuration in the mode of OpenTofu, and under the program's own name.
 fn both(files: &[(&str, &str)], check: impl Fn(&Workspace, &dyn Fn(&[&str]) -> Ran)) {
     for mode in ["opentofu", "monoform"] {
         let w = Workspace::with(files);
@@ -376,7 +376,7 @@ fn settings_of_a_backend_depend_on_variables() {
         run(&["apply", "-auto-approve", unset]).ok();
         assert!(w.exists("one-default.tfstate"), "the state is elsewhere");
         assert!(run(&["state", "list"]).ok().stdout.contains("terraform_data.a"));
-        // A different value selects a different backend.
+        // Another value of the variable selects another backend.
         run(&["plan", "-no-color", unset, "-var=name=two"]).fails_with(&["Backend initialization required"]);
         run(&["state", "list", "-var=name=two", unset]).fails_with(&["Backend initialization required"]);
         for (path, summary) in [

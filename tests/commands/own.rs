@@ -1,5 +1,5 @@
 //! Behaviour without a transcript of Terraform: options that only Monoform or OpenTofu has, writes that fail, and locks
-//! that are held.
+//! that another process holds.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -320,8 +320,8 @@ fn variable_file_from_a_pipe_sets_module_source_and_value() {
     assert!(ran.stdout.contains("+ both = \"from m large\""), "{}", ran.stdout);
 }
 
-/// Tests alone may have the provider configurations of a module and the users of its ephemeral outputs: the module's
-/// providers are installed nevertheless.
+/// A module can be valid only together with its tests, which configure its providers and use its ephemeral outputs.
+/// `init` must install the module's providers nevertheless.
 fn a_module_that_only_tests_complete() {
     let module = "terraform {\n  required_providers {\n    null = {\n      source = \"hashicorp/null\"\n      configuration_aliases \
                   = [null.mine]\n    }\n  }\n}\nresource \"null_resource\" \"a\" {\n  provider = null.mine\n}\noutput \"o\" {\n  value \
@@ -355,7 +355,7 @@ fn cycles_are_drawn() {
         .fails_with(&["Unsupported graph format"]);
 }
 
-/// `-json` of `state list`, `fmt` and `providers`.
+/// `-json` of `state list`, `fmt` and `providers`, which only Monoform has.
 fn documents_that_only_we_have() {
     let w = Workspace::with(&[
         (
@@ -480,7 +480,7 @@ fn documents_that_only_we_have() {
     );
 }
 
-/// Such a plan fails before it begins, so there is no summary, as in Terraform 1.16.
+/// A plan that invokes such an action fails before it begins. So there is no summary, as in Terraform 1.16.
 fn an_action_that_is_not_configured() {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
     let invoke = "-invoke=action.local_command.a";

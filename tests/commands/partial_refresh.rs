@@ -27,7 +27,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
 ];
 
-/// Texts of the output, whatever its line breaks are.
+/// Checks that the output contains texts, whatever its line breaks are.
 trait Says {
     fn says(self, texts: &[&str]) -> Ran;
 }
@@ -52,7 +52,7 @@ fn lacks(ran: &Ran, text: &str) {
     assert!(!ran.stdout.contains(text), "{text:?} is in\n{}", ran.all());
 }
 
-/// Files as objects: one with this content, and others.
+/// Configuration of files as objects: one with this content, and others.
 fn text(content: &str) -> String {
     format!(
         "resource \"local_file\" \"one\" {{\n  filename = \"one.txt\"\n  content  = \"{content}\"\n}}\n\nresource \"local_file\" \"others\" {{\n  \
@@ -112,7 +112,7 @@ fn what_was_read_lately_is_not_read_again() {
     w.run(&["plan", "-refresh=older-than=1ns"])
         .ok()
         .says(&["Refreshing state"]);
-    // An apply records the objects that it has made as read.
+    // An apply records the objects that it has changed as just refreshed.
     w.write("main.tf", &text("b"));
     w.run(&["apply", "-auto-approve"]).ok();
     lacks(&w.run(&["plan", "-refresh=older-than=1h"]).ok(), "Refreshing state");

@@ -17,7 +17,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("provider::new_projects_compile_and_pass_their_tests", compiled),
 ];
 
-/// Makes a directory with a link named as a provider's executable: a built-in provider that behaves as one of an author.
+/// Makes a link that is named like a provider's executable, so that a built-in provider stands for a third-party one.
 fn executable(w: &Workspace, name: &str) -> String {
     let file = format!("terraform-provider-{name}");
     symlink(lean(), w.dir().join(&file)).expect("a link");
@@ -65,7 +65,7 @@ fn pages() {
         "templates/resources.md, line 2",
         "no field \".Nothing\"",
     ]);
-    // Another name of the provider gives other short names of types.
+    // With another provider name, the short names of types differ.
     w.write("templates/resources.md", "{{ .ProviderName }}\n");
     w.run(&["provider", "docs", "-name=other", "terraform-provider-tls"])
         .ok();
@@ -156,7 +156,7 @@ fn configured() {
         .fails_with(&["Failed to read configuration", "missing.hcl"]);
 }
 
-/// Programs that are no providers, or bad ones.
+/// Executables that are not providers, or that misbehave.
 fn bad() {
     use std::os::unix::fs::PermissionsExt as _;
     let w = Workspace::new();
@@ -176,7 +176,7 @@ fn bad() {
         let words = support::words(&ran.stdout);
         assert!(words.contains(expected) && words.contains("1 failed"), "{}", ran.all());
     }
-    // One that speaks and dies: the address leads nowhere.
+    // This program prints a handshake, but no plugin listens at the address in it.
     script("#!/bin/sh\necho '1|6|unix|/nowhere/socket|grpc|'\nexec sleep 60\n");
     let report = w.run(&["provider", "check", "-json", "-timeout=2s", "terraform-provider-bad"]);
     assert_eq!(report.status, 1, "{}", report.all());
@@ -230,7 +230,7 @@ fn released() {
     }
     assert!(w.read("layout/index.json").contains("\"9.8.7\""));
     installed(&w);
-    // What cannot be released.
+    // Arguments with which nothing can be released.
     for (arguments, expected) in [
         (&["-from=bin/nested"][..], "Missing argument"),
         (&["-from=bin", "new"], "Invalid version"),
@@ -282,7 +282,7 @@ fn installed(w: &Workspace) {
     }
 }
 
-/// A project without dependencies, whose executable is no provider: only its bytes count here.
+/// A project without dependencies. Its executable is not a provider: the test compares only its bytes.
 fn built() {
     let manifest =
         "[package]\nname = \"terraform-provider-zoo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n";
@@ -412,7 +412,7 @@ fn compiled() {
     let sdk = format!("-sdk={}", env!("CARGO_MANIFEST_DIR"));
     w.run(&["provider", "new", &sdk, "zoo"]).ok();
     let dir = w.dir().join("terraform-provider-zoo");
-    // The packages that this repository is built with, so that nothing is resolved anew.
+    // The lock file of this repository is used, so that the test does not resolve other versions.
     std::fs::copy(
         concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock"),
         dir.join("Cargo.lock"),

@@ -141,7 +141,7 @@ fn keys_are_in_states_plans_and_documents() {
     tofu(&w, &["providers"])
         .ok()
         .shows(&["provider[registry.opentofu.org/hashicorp/null]"]);
-    // Both the objects and their provider go: the objects can only be destroyed through it.
+    // The plan would remove the objects together with the provider instance by which they have to be destroyed.
     let both = ["-var", "regions=[\"eu\"]", "-var", "objects=[\"eu\"]"];
     let ran = tofu(&w, &[&["plan", "-no-color"], &both[..]].concat());
     ran.fails_with(&[
@@ -168,13 +168,13 @@ fn opentofu_continues_and_the_other_way() {
     let path = w.home().join("overrides.tfrc");
     std::fs::write(&path, config).expect("written");
     let w = w.env("TF_CLI_CONFIG_FILE", path.display().to_string());
-    // `init` installs the module, and fails after that: the registry cannot be reached.
+    // `init` installs the module. Then it fails, because it cannot reach the registry.
     let _ = w.run_program(&opentofu, &["init", "-no-color"]);
     w.run_program(&opentofu, APPLY).ok().shows(&["6 added"]);
     let theirs = providers_in(&w.read("terraform.tfstate"));
     assert_eq!(theirs, expected("registry.opentofu.org"));
     tofu(&w, &["plan", "-detailed-exitcode"]).ok();
-    // Here a new object, with a changed key of another.
+    // Monoform creates a new object, and changes the provider key of another one.
     w.write("main.tf", &MAIN.replace("null.by[\"us\"]", "null.by[\"eu\"]"));
     tofu(&w, &[APPLY, &["-replace=null_resource.usual"]].concat())
         .ok()
@@ -237,12 +237,12 @@ fn states_of_terraform_are_read_with_addresses_of_opentofu() {
     let ran = tofu(&w, &["plan", "-no-color", "-detailed-exitcode"]).ok();
     ran.shows(&["No changes"]);
     assert_eq!(of(&w), address("registry.terraform.io"), "nothing has been written yet");
-    // Without the translation the object belongs to another provider, which stays with it until it is changed.
+    // A copy of the state for the second case, in which addresses are not translated.
     let off = w.dir().join("off.tfstate");
     std::fs::copy(w.dir().join("terraform.tfstate"), &off).expect("a copy");
     tofu(&w, APPLY).ok().shows(&["0 added, 0 changed, 0 destroyed"]);
     assert_eq!(of(&w), address("registry.opentofu.org"));
-    // A source with the full address is left alone.
+    // If the configuration has the full source address, the address in the state is not translated.
     let explicit = format!(
         "terraform {{\n  required_providers {{\n    null = {{ source = \"registry.terraform.io/hashicorp/null\" }}\n  }}\n}}\n{main}"
     );

@@ -245,7 +245,7 @@ fn failures() {
             && report.contains("assertions failed"),
         "{report}"
     );
-    // One file, as a stream.
+    // Runs a single file, with machine-readable output.
     let ran = w.run(
         &[
             &test[..],

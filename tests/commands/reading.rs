@@ -1,5 +1,5 @@
-//! Commands that only read: they work on unfinished configurations, keep their results apart from warnings, and run no program
-//! that came with the configuration.
+//! Commands that only read. They work on unfinished configurations, write warnings to standard error, and run no program that came with the
+//! configuration.
 
 use std::fs;
 use std::io::Write as _;
@@ -30,7 +30,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 const MODULE: &str = "variable \"v\" {}\noutput \"o\" {\n  value = var.v\n}\n";
 
-/// Configurations with errors that matter only in an evaluation, and a part of the warning.
+/// Configurations with errors that matter only during evaluation, each with a part of the warning.
 const BROKEN: &[(&str, &str, &str)] = &[
     (
         "missing argument",
@@ -241,7 +241,7 @@ fn own_plugins() {
     }
     assert_eq!(console(&w, "1\n").status, 1);
     assert!(!w.exists("was-run"));
-    // The setting allows the program to run, which fails because it is no provider.
+    // The setting allows the program to run. It then fails, because it is not a provider.
     let set = workspace(main).env("MONOFORM_LOCAL_PLUGINS", "1");
     program(&set, &mirrored);
     assert_eq!(set.run(&["validate"]).status, 1);
@@ -457,7 +457,7 @@ fn texts() {
         let w = Workspace::with(&[("s", text)]);
         w.run(&["state", "push", "s"]).fails_with(&[told]);
     }
-    // An argument with the same name is not suggested.
+    // A name is not suggested if it is the one that the user wrote.
     let w = workspace(
         "variable \"o\" {\n  type    = object({ size = number })\n  default = null\n}\noutput \"x\" {\n  value = var.o.size\n}\n",
     );

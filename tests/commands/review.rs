@@ -64,7 +64,7 @@ fn cancelled() {
         let (status, ..) = terminal.leaves();
         assert_eq!(status.code(), Some(1), "{answer:?}");
     }
-    // With -target, nothing more can be excluded.
+    // With `-target`, no further object can be excluded.
     let mut terminal = Terminal::start(w.command(monoform()).args(["apply", "-target=terraform_data.a"]));
     terminal.sees(PROMPT);
     terminal.press("x terraform_data.a\n");

@@ -107,7 +107,7 @@ fn sealed() {
     let found = check("short");
     assert_eq!(found.status, 1, "{}", found.all());
     assert!(found.all().contains("was not copied as a whole"), "{}", found.all());
-    // In a pack the checksum is a part of the executable, and a pack that was cut off is still recognized.
+    // In a pack, the checksum belongs to the executable part. A pack that was cut off is still recognized as a pack.
     w.write("main.tf", "");
     w.write("c.tfrc", "disable_checkpoint = true\n");
     w.run_program(&copy, &["pack", "-cli-config=c.tfrc", "-out=packed", "-no-color"])
@@ -124,7 +124,7 @@ fn sealed() {
     assert!(found.all().contains("its end is missing"), "{}", found.all());
 }
 
-/// The formatter has no warnings about the page, and commands and flags are printed as they are written.
+/// The formatter prints no warnings about the page, and shows commands and flags as they are written.
 fn manual() {
     let w = Workspace::new();
     let page = w.run(&["help", "man"]).ok().stdout;

@@ -1,4 +1,4 @@
-//! The options `-show-sensitive`, which shows hidden values, and `-concise`, which leaves output out.
+//! The options `-show-sensitive`, which shows hidden values, and `-concise`, which shortens the output.
 
 use support::terminal::Terminal;
 use support::{Workspace, monoform};
@@ -152,7 +152,7 @@ fn differences_on_a_terminal() {
     w.run(&["apply", "-auto-approve"]).ok();
     w.write("main.tf", &long("new", "{ port = 21, from = \"z\" }, ", "1"));
     let mut terminal = Terminal::start(w.command(monoform()).args(["plan", "-no-color"]));
-    // Only the inserted object is a difference.
+    // Only the inserted object is shown as a difference.
     terminal.sees("+ {");
     terminal.sees("+ from = \"z\"");
     terminal.sees("# (1 unchanged element hidden)");

@@ -73,7 +73,7 @@ fn a_client_applies_and_the_server_has_its_objects() {
     let w = client(&serving, &password, "default");
     w.run(&["init", "-no-color"]).ok();
     w.run(&["apply", "-auto-approve", "-no-color"]).ok().shows(&["1 added"]);
-    // The same objects, by the backend itself.
+    // The server finds the same objects when it uses the backend directly.
     server
         .run(&["plan", "-no-color", "-detailed-exitcode"])
         .ok()
@@ -105,7 +105,7 @@ fn a_lock_of_a_client_holds_for_everybody() {
     assert_eq!(send("GET", state, "").0, 204);
     assert_eq!(send("LOCK", state, RECORD).0, 200);
     assert_eq!(send("LOCK", state, RECORD).0, 200, "the answer was lost");
-    // Another client, a client without a lock, and a command on the server.
+    // The lock excludes another client, a client without a lock, and a command on the server.
     let (status, holder) = send("LOCK", state, &RECORD.replace("1-2", "2-1"));
     assert_eq!(status, 423);
     assert!(holder.contains("ann@desk"), "{holder}");
@@ -118,7 +118,7 @@ fn a_lock_of_a_client_holds_for_everybody() {
     assert_eq!(send("UNLOCK", state, &RECORD.replace("1-2", "2-1")).0, 423);
     assert_eq!(send("UNLOCK", state, RECORD).0, 200);
     assert_eq!(send("UNLOCK", state, RECORD).0, 409);
-    // A lock that the server does not know protects nothing.
+    // A client that sends an ID without holding a lock may not write, and does not lock out others.
     assert_eq!(send("POST", "/states/default?ID=1-2", STATE).0, 409);
     server.run(&["plan", "-no-color"]).ok();
     let (status, read) = send("GET", state, "");

@@ -1,19 +1,17 @@
 //! Expressions have the values and errors of Terraform's console.
 //!
-//! `expressions/` holds the answers of Terraform 1.16.0-rc2, a file for each subject: a line `> EXPRESSION`, then the lines of
-//! its value, or a line `! SUMMARY` for each error. `module/` is the configuration in whose directory the answers were recorded;
-//! values that it does not have are unknown. `scripts/record-expressions` records again with an installed Terraform.
+//! - `expressions/` contains the answers of Terraform 1.16.0-rc2, a file for each subject: a line `> EXPRESSION`, then the lines of its
+//!   value, or a line `! SUMMARY` for each error. The answers were recorded in the directory of the configuration `module/`; values that it
+//!   does not have are unknown. `scripts/record-expressions` records again with an installed Terraform.
+//! - `since-1.11.txt` lists, in the same form, the answers of Terraform 1.11.4 that differ from those of 1.16 or are missing there. Each is
+//!   below the change, and the release that made it.
+//! - `deviations.txt` contains the intended deviations of Monoform, each below its reason. Monoform must answer exactly that.
 //!
-//! Values are compared as they are printed; of errors only the summaries, because Monoform has its own sentences. After a syntax
-//! error Terraform also reports the errors of its recovery, see [`FOLLOWING`]: these count only if they come first.
+//! Values are compared as they are printed. Of errors, only the summaries are compared, because Monoform words the details itself. After a
+//! syntax error, Terraform also reports errors that follow from it ([`FOLLOWING`]): these are compared only if they come first.
 //!
-//! `since-1.11.txt` lists, in the same form, the answers of Terraform 1.11.4 that differ or that it does not have, below the
-//! change and the release that made it.
-//!
-//! `deviations.txt` holds intended deviations of Monoform, each below its reason; Monoform must then answer exactly that.
-//!
-//! `MONOFORM_EXPRESSIONS=FILE` compares the expressions of another recorded file instead: for example thousands that were
-//! generated for one question, of which a few are worth keeping.
+//! `MONOFORM_EXPRESSIONS=FILE` compares the expressions of another recorded file instead, such as thousands that were generated for one
+//! question, of which only a few are worth keeping.
 
 #![allow(
     clippy::disallowed_methods,
@@ -56,7 +54,7 @@ const FOLLOWING: &[&str] = &[
     "! Unexpected endif directive",
 ];
 
-/// Returns the compared part of an answer.
+/// Returns the compared part of an answer: its first line, and errors that do not follow from an earlier one.
 fn compared(answer: &str) -> String {
     let counts = |(i, line): &(usize, &str)| *i == 0 || !FOLLOWING.contains(line);
     let lines: Vec<&str> = answer.lines().enumerate().filter(counts).map(|(_, l)| l).collect();
@@ -94,7 +92,7 @@ fn cases(mut files: Vec<PathBuf>) -> Vec<Case> {
     out
 }
 
-/// Adds expressions that are only in the list of changes. Those in both have one answer.
+/// Adds expressions that are only in the list of changes. If an expression is in both, the recorded answer stays.
 fn add_changed(recorded: &mut Vec<Case>, changed: Vec<Case>) {
     for case in changed {
         match recorded.iter().find(|r| r.expression == case.expression) {

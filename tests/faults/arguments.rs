@@ -66,7 +66,7 @@ fn any_number_of_operations_at_a_time() {
         let args = if command == "plan" { &args[..3] } else { &args[..] };
         w.run(args).ok()
     };
-    // Zero selects the default, and a huge number is as good as no limit.
+    // Zero selects the default. A huge number has the same effect as no limit.
     for count in ["0", "9223372036854775807"] {
         with("plan", count).shows(&["3 to add"]);
         with("apply", count).shows(&["3 added"]);

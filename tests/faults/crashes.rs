@@ -120,7 +120,7 @@ fn an_interrupted_creation_is_named_by_whatever_comes_next() {
                 .iter()
                 .find(|r| r["name"] == "waiting");
             assert_eq!(waiting.expect("it is there")["instances"][0]["status"], "tainted");
-            // This holds even after everything has been reported.
+            // The object stays tainted even after everything has been reported.
             let again = w.run(&["plan", "-no-color"]).ok();
             assert!(
                 again.stdout.contains("terraform_data.waiting is tainted"),
@@ -308,8 +308,7 @@ resource "terraform_data" "later" {
     assert!(unmounted.is_ok_and(|o| o.status.success()));
     let (full, rescued, _) = checked.expect("it runs");
     let full = full.fails_with(&["Cannot write the journal", "o space left on device"]);
-    // There may be space to record that all of the first operations begin, but none for their results; then no other
-    // operation begins.
+    // The disk may have space to record that the first operations begin, but none for their results. Then no other operation begins.
     assert!(
         !full.stdout.contains("terraform_data.later: Creating"),
         "{}",

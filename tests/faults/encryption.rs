@@ -35,7 +35,7 @@ fn encrypted(config: &str) -> Workspace {
     Workspace::with(&[("main.tf", config)]).env("TF_ENCRYPTION", encrypting(PASSPHRASE))
 }
 
-/// Fails the test if a file but the configuration has the secret in clear text.
+/// Fails the test if any file except the configuration contains the secret in clear text.
 #[track_caller]
 fn hidden(w: &Workspace) {
     for (path, content) in files(w) {

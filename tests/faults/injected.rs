@@ -1,5 +1,5 @@
-//! Errors and kills at every write of a file: `strace` makes one system call after the other fail, or ends the program there. In
-//! all cases the existing objects are known afterwards, and the message names the remedy.
+//! Errors and kills at every write of a file: `strace` makes one system call after the other fail, or ends the program at that call. In all
+//! cases the existing objects are known afterwards, and the message names the remedy.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

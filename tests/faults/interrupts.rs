@@ -46,7 +46,7 @@ fn an_interrupted_apply_stops_and_saves() {
                 apply.all()
             );
         }
-        // The command was interrupted, and no message claims that it was completed.
+        // The command was interrupted, and no message may claim that it was completed.
         let words = apply
             .stderr
             .replace('│', " ")
@@ -261,8 +261,8 @@ fn killed_without_warning() {
     until("the provisioner runs", || w.exists("started"));
     apply.signal(Signal::SIGKILL);
     assert_eq!(apply.ends().status, -1);
-    // Built-in plugins notice the end of the program. A command that one of them runs is an external program,
-    // and ends by itself.
+    // Built-in plugins notice the end of the program. A command that a plugin runs is an external program, and ends by
+    // itself as soon as the file `go` exists.
     until("our plugins end", || {
         !crate::processes(&w).iter().any(|p| p.contains("internal-plugin"))
     });

@@ -1,4 +1,4 @@
-//! Resources that the machine does not provide, and leftovers of earlier runs.
+//! Unusual machines: long paths of temporary directories, few threads or processes, and leftovers of earlier runs.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -67,7 +67,7 @@ fn leftovers_of_a_killed_run_are_swept_by_the_next() {
     fs::write(sockets.join("socket"), "").expect("a file");
     let state = w.dir().join(".monoform-dead02.tmp");
     fs::write(&state, "{}").expect("a file");
-    // This file is in use.
+    // This temporary file is in use, so it must not be removed.
     let used = w.dir().join(".monoform-used01.tmp");
     fs::write(&used, "{}").expect("a file");
     let holder = File::open(&used).expect("a file");

@@ -1,11 +1,20 @@
-//! Faults of the environment: each has a clear message and the right exit status, and no file changes that should not.
+//! Faults of the environment. Each has a clear message and the right exit status, and changes no file that it should not change.
 //!
-//! [`actions`]: actions that are stopped. [`configuration`]: mistakes in configurations. [`arguments`]: mistakes on the command line.
-//! [`states`], [`plans`]: files that are damaged, locked or foreign. [`encryption`]: encrypted states and plans. [`formatting`]: files that are rewritten. [`writing`]: output that
-//! cannot be written. [`plugins`]: plugins that misbehave. [`interrupts`]: interrupts, gentle or not. [`kills`], [`crashes`]: `kill -9`,
-//! and the knowledge of the next command. [`machine`]: missing resources of the machine. [`clock`]: a wrong clock. [`prompts`]: questions.
-//! [`injected`]: errors and kills at every write. [`suites`]: test suites that are stopped, or leave objects behind. [`panics`]: bugs of
-//! Monoform. [`processes`]: plugins and readers that misbehave later. [`secrets`]: places where secrets are found.
+//! - [`actions`]: actions that are stopped.
+//! - [`configuration`], [`arguments`]: mistakes in configurations and on the command line.
+//! - [`states`], [`plans`]: files that are damaged, locked or from another program.
+//! - [`encryption`]: encrypted states and plans.
+//! - [`formatting`]: files that `fmt` rewrites.
+//! - [`writing`]: output that cannot be written.
+//! - [`plugins`], [`processes`]: plugins that misbehave at their start or later, and readers that close their pipe.
+//! - [`interrupts`]: interrupts, graceful or not.
+//! - [`kills`], [`crashes`]: `kill -9`, and the report of the next command.
+//! - [`machine`]: unusual machines. [`clock`]: a wrong clock.
+//! - [`prompts`]: questions.
+//! - [`injected`]: errors and kills at every write.
+//! - [`suites`]: test suites that are stopped, or leave objects behind.
+//! - [`panics`]: bugs of Monoform.
+//! - [`secrets`]: files and output that may contain secrets.
 
 #![allow(
     clippy::disallowed_methods,
@@ -79,8 +88,8 @@ fn refused(w: &Workspace, args: &[&str], texts: &[&str]) -> Ran {
     ran
 }
 
-/// Returns the command lines of the processes that were started in a workspace, by whomever: the workspace's home directory is in their
-/// environment.
+/// Returns the command lines of all processes that were started in a workspace. They are recognized by the workspace's home directory in
+/// their environment.
 fn processes(w: &Workspace) -> Vec<String> {
     numbered_processes(w).into_iter().map(|(_, line)| line).collect()
 }
@@ -120,7 +129,7 @@ fn start(w: &Workspace, args: &[&str]) -> Running {
     Running::monoform(w, args)
 }
 
-/// Interrupts a command and waits for its message: two signals before it may count as one.
+/// Interrupts a command and waits for its message. Without the wait, two signals in a row may count as one.
 #[track_caller]
 fn interrupt(run: &mut Running) {
     run.signal(Signal::SIGINT);

@@ -1,4 +1,5 @@
-//! Plugins that hang, flood, or send nonsense after a good start, and readers that go away: nothing is left behind.
+//! Plugins that hang, flood the log, or send nonsense after a good start, and readers that close their end of a pipe.
+//! No process or file may be left over.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -61,7 +62,8 @@ data "local_file" "a" {
     );
 }
 
-/// Waits until the plugin reads the pipe and the object before it is saved; the read ends when the result is dropped.
+/// Waits until the plugin reads the pipe, and until the state has the object before it. The read ends when the result
+/// is dropped.
 fn until_it_reads(w: &Workspace) -> std::fs::File {
     let writer = crate::open_when_read(&w.dir().join("fifo"));
     until("the first object is saved", || {
@@ -89,7 +91,7 @@ fn a_plugin_that_hangs_is_ended_by_two_interrupts() {
     assert_eq!(left(&w), Vec::<String>::new());
 }
 
-/// Cancels an apply whose plugin is stopped, and lets the plugin answer when `moment` has passed.
+/// Cancels an apply whose plugin is stopped, and lets the plugin answer as soon as `moment` returns.
 fn canceled_with_an_answer(w: &Workspace, moment: impl FnOnce()) {
     hanging(w);
     let mut apply = start(w, &["apply", "-no-color", "-auto-approve"]);
@@ -124,7 +126,7 @@ fn an_answer_after_the_state_is_released_changes_nothing() {
 fn an_answer_beside_the_cancellation_leaves_a_whole_state() {
     let w = Workspace::new();
     canceled_with_an_answer(&w, || {});
-    // The answer may have arrived just before the cancellation. Only then is its object saved.
+    // If the answer arrived just before the cancellation, its object is saved; otherwise it is not.
     let objects = w.run(&["state", "list"]).ok();
     let objects: Vec<&str> = objects.stdout.lines().collect();
     let both = ["data.local_file.a", "terraform_data.before"];

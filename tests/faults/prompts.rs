@@ -27,7 +27,7 @@ resource "terraform_data" "a" {
 const PLAIN: &str = "resource \"terraform_data\" \"a\" {\n  input = 1\n}\n";
 
 fn terminal(w: &Workspace, args: &[&str]) -> Terminal {
-    // In a session of its own, the program gets the signals of keys from the terminal.
+    // In its own session, the program gets the signals of keys from the terminal.
     Terminal::start(w.command("setsid").args(["--ctty", monoform()]).args(args))
 }
 

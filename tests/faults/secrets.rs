@@ -98,7 +98,7 @@ fn may(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     use std::os::unix::fs::PermissionsExt as _;
     let private = || std::fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o777 == 0o600);
-    // A temporary file, which will be renamed to one of those names.
+    // A temporary file, which will be renamed to one of the names above.
     let unfinished = name.starts_with(".monoform-") && private();
     unfinished
         || name.contains(".tfstate")
@@ -223,7 +223,7 @@ fn credentials_of_a_backend_are_in_its_record_and_nowhere_else() {
     let mut finds = Finds::new();
     let setting = format!("-backend-config=password={BACKEND}");
     w.write("backend.hcl", &format!("password = \"{BACKEND}\"\n"));
-    // Typed values appear in the command line of that command only.
+    // Values that the user types are in the command line of that command, and in no other process.
     for args in [
         &["init", "-backend-config=backend.hcl"][..],
         &["plan", "-no-color"],

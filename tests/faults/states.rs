@@ -59,7 +59,7 @@ fn stale_pending_snapshot_is_reported_and_stays() {
         w.run(&["apply", "-no-color", "-auto-approve"]).ok();
     }
     let newest = w.read("terraform.tfstate");
-    // The pending snapshot is the newer file, but has the lower serial.
+    // The pending snapshot is newer as a file, but has the lower serial, so it is ignored.
     w.write(pending, &old.replace("\"x\"", "\"lost\""));
     let plan = w.run(&["plan", "-no-color", "-detailed-exitcode"]).ok();
     assert!(
@@ -253,8 +253,8 @@ resource "terraform_data" "a" {
 #[test]
 fn state_of_a_read_only_working_directory_is_saved_in_a_temporary_file_that_is_reported() {
     const TEST: &str = "state_of_a_read_only_working_directory_is_saved_in_a_temporary_file_that_is_reported";
-    // A save during the command may create the directory again before the blocking file exists; then it is
-    // repeated.
+    // The provisioner repeats its step, because a save during the command may create the directory again before the
+    // file that blocks it exists.
     let w = Workspace::with(&[(
         "main.tf",
         "resource \"terraform_data\" \"a\" {\n  input = \"precious\"\n  provisioner \"local-exec\" {\n    command = \"while :; do rm -rf ../home/states; (set -C; : > \

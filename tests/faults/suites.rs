@@ -1,4 +1,4 @@
-//! Test suites: their objects are destroyed, or reported and kept in a state file, however the run is stopped.
+//! Test suites that are stopped: in each case their objects are destroyed, or reported and saved in a state file.
 
 use std::process::Command;
 use std::time::Instant;
@@ -76,7 +76,7 @@ fn one_interrupt_finishes_the_run_and_destroys() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    // Skipped tests have not passed.
+    // Skipped runs do not count as passed, so the command fails.
     assert_eq!(test.status, 1, "{text}");
     assert_eq!(left_files(&w), [""; 0]);
     no_orphans(&w);
@@ -217,7 +217,8 @@ fn reading() -> Workspace {
     w
 }
 
-/// Starts the suite, and waits until its second run reads the pipe: the run continues when the file is dropped.
+/// Starts the suite, and waits until its second run reads the pipe. The run continues when the returned file is
+/// dropped.
 fn until_it_reads(w: &Workspace) -> (Running, std::fs::File) {
     let mut test = start(w, &["test", "-no-color"]);
     test.sees("run \"one\"... pass");

@@ -1,4 +1,4 @@
-//! Faults of outputs: full devices, readers that have gone away, pipes and devices named as files.
+//! Faults of outputs: full devices, closed pipes, and pipes and devices that are named as files.
 
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
@@ -62,7 +62,7 @@ const PRINTING: &[&[&str]] = &[
     &["apply", "-json", "-auto-approve"],
 ];
 
-/// Returns a command with an input that is an expression, and also a configuration of one line.
+/// Returns a command whose standard input is an expression or, for `fmt`, a configuration of one line.
 fn command(w: &Workspace, args: &[&str]) -> Command {
     let input = w.dir().join("input");
     std::fs::write(&input, "[1,2]\n").expect("a file");

@@ -59,7 +59,7 @@ fn locked_for_several_platforms() {
     w.run(&["init"]).ok();
     assert_eq!(w.read(".terraform.lock.hcl"), text, "init has nothing to add");
 
-    // Errors: a package without the locked checksum, a constraint that the lock file does not meet, and a
+    // Three errors: a package without the locked checksum, a constraint that the lock file does not meet, and a
     // platform without packages.
     w.run(&["providers", "lock", "-platform=linux_vax"])
         .fails_with(&["Could not retrieve providers", "for linux_vax"]);
@@ -98,7 +98,8 @@ fn mirror_without_a_network_leaves_built_in_providers_out() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
-    // A provider that others use, too, is not available for this platform.
+    // The lock file selects a version of `null` that cannot be fetched. The mirror needs it, because other programs use
+    // that provider, too.
     w.write(
         ".terraform.lock.hcl",
         "provider \"registry.terraform.io/hashicorp/null\" {\n  version = \"3.2.3\"\n}\n",
@@ -123,7 +124,7 @@ fn a_mirror_is_enough_to_install_from() {
     w.write("file", "");
     w.run(&["providers", "mirror", "file/mirror"])
         .fails_with(&["Cannot use the output directory", "not a directory"]);
-    // The directory is created with its parents.
+    // The mirror's directory is created together with its parent directories.
     w.run(&["providers", "mirror", "a/b/mirror"]).ok();
     assert!(w.exists(&format!("a/b/mirror/{anvil}/index.json")));
     let here = platform();
@@ -138,7 +139,7 @@ fn a_mirror_is_enough_to_install_from() {
             "- Mirroring {anvil}...\n  - Selected v1.2.0 to meet constraints ~> 1.0\n  - Downloading package for {here}...\n"
         ),
         format!("- Mirroring {rocket}...\n  - Selected v0.1.0 with no constraints\n"),
-        // Other programs, which install from the mirror, do not have the built-in provider.
+        // The built-in provider is mirrored, too, because other programs that install from the mirror do not have it.
         format!(
             "- Mirroring hashicorp/null...\n  - Selected v3.2.3 with no constraints\n  - Downloading package for {here}...\n"
         ),
@@ -199,7 +200,7 @@ fn a_mirror_is_enough_to_install_from() {
     );
 }
 
-/// Makes this server answer for the public registry.
+/// Makes this server answer in place of the public registry.
 fn public_registry_at(w: &Workspace, server: &Server) {
     let services = format!(
         "services = {{ \"providers.v1\" = \"https://{}/v1/providers/\" }}",
@@ -231,7 +232,7 @@ fn mirror_has_the_providers_of_the_plugin_directory() {
         &format!("{installed}/1.0.0/{}/terraform-provider-x_v1.0.0", platform()),
         "x",
     );
-    // No registry has it, and none is queried.
+    // The provider is only in the plugin directory; no registry is queried.
     w.run(&["providers", "mirror", "-no-color", "../mirror"])
         .ok()
         .shows(&["- Mirroring example.com/acme/x...\n  - Selected v1.0.0 with no constraints\n  - Packing "]);

@@ -31,8 +31,8 @@ fn call(source: &str) -> String {
     format!("module \"m\" {{\n  source = \"{source}\"\n}}\n\noutput \"value\" {{\n  value = module.m.value\n}}\n")
 }
 
-/// Returns artifacts: two versions of a provider, one with build metadata, and two of a module, beside tags that are no
-/// versions.
+/// Returns artifacts: two versions of a provider, one with build metadata, and two versions of a module. Both
+/// repositories also have tags that are not versions.
 fn artifacts(access: Access) -> Artifacts {
     let mut artifacts = Artifacts::new(access);
     let platform = platform();
@@ -94,7 +94,7 @@ fn providers_from_a_mirror() {
     assert_eq!(w.read(&installed), "1.1.0");
     assert!(w.read(".terraform.lock.hcl").contains("h1:"));
 
-    // Nothing is requested again, and an older version is selected by a constraint.
+    // Nothing is requested again, and a constraint selects an older version.
     server.requests();
     w.run(&["init"]).ok();
     assert_eq!(server.requests(), [""; 0]);

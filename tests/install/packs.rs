@@ -8,7 +8,8 @@ use support::{Ran, Workspace};
 
 use crate::packs_keys::{PRIVATE, PUBLIC, PUBLIC_OF_ANOTHER};
 
-/// Provider of a third party: a copy of this executable, which serves the plugin that the file is named after.
+/// Address of a third-party provider. Its executable is a copy of this program, which serves the plugin that its file
+/// name selects.
 const PROVIDER: &str = "example.com/acme/null";
 
 const MAIN: &str = "terraform {
@@ -38,7 +39,7 @@ fn with_provider() -> Workspace {
     w
 }
 
-/// Makes a pack on such a machine; returns the machine and the pack.
+/// Makes a pack on a machine from [`with_provider`]. Returns the machine and the pack.
 fn packed(args: &[&str]) -> (Workspace, PathBuf) {
     let w = with_provider();
     let out = w.dir().join("site");
@@ -94,7 +95,7 @@ fn a_packed_provider_needs_no_installation() {
         );
         assert!(!c.run(command).ok().all().contains("carries"));
     }
-    // The lock file comes from a machine with the installed package, and stays unchanged there.
+    // The lock file comes from a machine on which the package is installed. On that machine it stays unchanged.
     let d = with_provider();
     d.write(".terraform.lock.hcl", &lock);
     d.run_program(support::lean(), &["init", "-no-color", "-lockfile=readonly"])
@@ -244,8 +245,8 @@ fn what_was_unpacked_is_whole_whatever_happened() {
     };
     let dir = b.home().join(".cache/monoform/packed");
     let file = dir.join(name).join(executable_name());
-    // The file is cut off, as after a crash of the machine; then it is changed without a change of size, with
-    // and without a lock file.
+    // Two faults: the file is cut off, as after a crash of the machine; and it is changed without a change of its size,
+    // with and without a lock file.
     std::fs::write(&file, "").expect("written");
     apply(&b, &site).ok().shows(&["1 added"]);
     let mut bytes = std::fs::read(&file).expect("read");

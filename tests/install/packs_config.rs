@@ -279,7 +279,7 @@ fn a_pack_that_is_not_trusted_is_not_used() {
         .shows(&["acme/anvil v1.0.0", "Pack not trusted", "it is not signed"]);
 }
 
-/// Every command that uses the content of a pack refuses an untrusted one.
+/// Every command that uses the content of a pack refuses an untrusted pack.
 #[test]
 fn every_door_checks_trust() {
     let a = signed_and_unsigned();

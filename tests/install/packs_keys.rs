@@ -1,4 +1,4 @@
-//! Keys for tests only: the first and the second of RFC 8032, section 7.1.
+//! Keys for tests only: the first and the second key in the test vectors of RFC 8032, section 7.1.
 
 /// Private key that signs packs.
 pub const PRIVATE: &str = "-----BEGIN PRIVATE KEY-----

@@ -6,8 +6,8 @@ use support::server::{Reply, Server};
 
 use crate::site::Site;
 
-/// Starts a registry with the module `acme/net/aws`, whose package has the module in a subdirectory and calls another one
-/// from elsewhere.
+/// Starts a registry with the module `acme/net/aws`. In its package, the module is in a subdirectory, and calls another
+/// module from the same server.
 fn registry() -> Server {
     let nested = zip(&[("main.tf", b"output \"said\" {\n  value = \"nested\"\n}\n")]);
     let plain = zip(&[
@@ -111,7 +111,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     ]);
     b.run("site", &["plan"]).ok().shows(&[SAID]);
 
-    // If the data directory cannot be written, the modules are installed in a directory of the user.
+    // If the data directory cannot be written, the modules are unpacked into the user's cache directory.
     let b = Site(site(&calls(&server, "~> 1.0", "")).0.env("TF_DATA_DIR", "/proc/none"));
     b.run("site", &["plan"]).ok().shows(&[SAID]);
     b.run("site", &["plan"]).ok().shows(&[SAID]);
@@ -199,7 +199,7 @@ fn modules_are_read_from_memory_where_nothing_can_be_written() {
     let path = |name: &str| format!("\".terraform/modules/{name}/inner, .terraform/modules/{name}/shared\",");
     assert_eq!(expected, [read, path("a"), path("b")]);
 
-    // The link is dangling, so no directory can be created in its place.
+    // The data directory is a dangling link, so no directory can be created in its place.
     let b = site();
     let data_dir = b.0.dir().join(".terraform");
     std::os::unix::fs::symlink("/proc/none", &data_dir).expect("a link");

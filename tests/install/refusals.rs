@@ -1,12 +1,12 @@
-//! Packages that are not installed, and the errors.
+//! Packages that are refused, and the errors.
 
 use crate::{requiring, workspace};
 use support::Workspace;
 use support::registry::{Key, Registry, platform, sha256, zip};
 use support::server::{Reply, Request, Server};
 
-/// Returns the error of an `init` without its frame, with HOST for the registry, PLATFORM, and KEY for the ID of the
-/// key.
+/// Returns the error of an `init` without its frame. The placeholders HOST, PLATFORM and KEY replace the registry, the
+/// platform and the ID of the key.
 #[track_caller]
 fn error_of(w: &Workspace, server: &Server, key: &str) -> String {
     let ran = w.run(&["init", "-no-color"]);
@@ -21,7 +21,7 @@ fn error_of(w: &Workspace, server: &Server, key: &str) -> String {
         .replace(key, "KEY")
 }
 
-/// Returns the error of `init` with a registry whose answers differ.
+/// Returns the error of `init` for a registry with some changed answers.
 #[track_caller]
 fn refusal(
     registry: Registry,

@@ -1,5 +1,5 @@
-//! Files that `scripts/release` publishes. A script replaces the executable, so that nothing has to be built or
-//! compressed for minutes.
+//! Files that `scripts/release` publishes. A script stands for the executable, so that the test does not build and
+//! compress it, which takes minutes.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

@@ -21,7 +21,7 @@ resource \"null_resource\" \"a\" {
 }
 ";
 
-/// A working directory with an installed provider, and a count of what it does.
+/// A working directory with an installed provider that counts its processes and requests.
 struct Counted {
     w: Workspace,
 }
@@ -49,7 +49,8 @@ impl Counted {
         plugins.join("example.com/acme/null/1.0.0").join(platform())
     }
 
-    /// Installs the provider: a program that starts this executable. The comment makes it another program.
+    /// Installs the provider: a script that starts this executable. A different comment makes a different program, with
+    /// another checksum.
     fn install(&self, comment: &str) {
         self.install_program(&format!("# {comment}"));
     }
@@ -128,7 +129,7 @@ fn provider_that_was_replaced_is_asked_again() {
     std::fs::remove_file(counted.w.dir().join(".terraform.lock.hcl")).expect("a lock file");
     assert_eq!(counted.run(&["validate"]).0, (1, 1));
     assert_eq!(counted.run(&["validate"]).0, (1, 0));
-    // Each of them has its own schemas.
+    // Each provider has its own schemas.
     assert_eq!(counted.stored().len(), 2);
 }
 

@@ -8,8 +8,8 @@ use support::registry::{platform, zip};
 use support::serving::{Serving, certificate, connect_from};
 use support::{Ran, Workspace};
 
-/// Configuration with a provider that runs: a copy of this executable, which serves the plugin that the file is named
-/// after.
+/// Configuration with a provider that can be run: a copy of this program, which serves the plugin that its file name
+/// selects.
 const MAIN: &str = "terraform {
   required_providers {
     null = {
@@ -273,7 +273,7 @@ fn readers_that_do_not_read_keep_nobody_out() {
     let serving = Serving::start(&a, &["mirror"]);
     let host = &serving.host;
     let path = format!("/providers/example.com/acme/heavy/{name}");
-    // Six clients use all connections.
+    // Six clients take all available connections.
     let readers: Vec<TcpStream> = (10..16)
         .cycle()
         .take(320)
@@ -283,7 +283,7 @@ fn readers_that_do_not_read_keep_nobody_out() {
             stream
         })
         .collect();
-    // One more connection for each client, and one for a client that has none yet.
+    // The server still serves one more connection of two of these clients, and one of a new client.
     for last in [10, 15, 1] {
         let mut stream = connect_from(last, host);
         write!(

@@ -87,7 +87,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     let none = b.run("site", &["init", "-mirror=mirror"]);
     none.fails_with(&["There is no version of the provider", required, &command]);
 
-    // If the lock file was copied before the provider, its version is used.
+    // If the lock file was copied before the provider, the locked version is used.
     let other = crate::workspace(&server, &second);
     other.run_program(support::lean(), &["init", "-no-color"]).ok();
     b.0.write(".terraform.lock.hcl", &other.read(".terraform.lock.hcl"));
@@ -97,7 +97,7 @@ fn providers_and_modules_are_carried_to_a_machine_without_a_network() {
     b.run("site", &["init"])
         .fails_with(&["Failed to install provider", required, &command]);
 
-    // The command is run as written, and once more with a difference.
+    // The command from the message is run unchanged, and once more with a difference.
     let line = planned.all();
     let line = line
         .lines()

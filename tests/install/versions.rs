@@ -50,8 +50,7 @@ fn a_pinned_version_in_a_mirror_or_the_cache_comes_before_the_builtin() {
     let init = w.run(&["init", "-no-color"]).ok();
     has(&init, "- Using hashicorp/null v3.2.4 from the shared cache directory");
 
-    // If nothing has the version, the built-in provider reports that it has another one, and the lock file does
-    // not change.
+    // If no source has the version, the built-in provider is used, with a message about its other version. The lock file does not change.
     let lock = w.read(".terraform.lock.hcl");
     std::fs::remove_dir_all(&cache).expect("removed");
     std::fs::create_dir(&cache).expect("a directory");
@@ -75,7 +74,7 @@ fn a_pinned_version_in_a_mirror_or_the_cache_comes_before_the_builtin() {
         plan.all()
     );
 
-    // Then only that exact version is accepted.
+    // With this setting, only the exact version is accepted.
     let w = w.env("MONOFORM_EXACT_INTERNAL_PLUGINS", "null");
     w.run(&["init"]).fails_with(&["hashicorp/null"]);
     w.run(&["plan"])
@@ -219,7 +218,7 @@ fn a_version_in_the_block_of_the_language_s_own_provider_is_refused_by_init_only
 
 #[test]
 fn entries_of_terraforms_lock_file_are_taken_over_for_the_registry_of_opentofu() {
-    // Not one of the built-in providers, which need no entries.
+    // This provider is not built in, because built-in providers need no entries in the lock file.
     let main = "terraform {\n  required_providers {\n    anvil = {\n      source  = \"hashicorp/anvil\"\n      version = \">= \
                 3.0.0\"\n    }\n  }\n}\n";
     let w = Workspace::with(&[("main.tf", main)]);
@@ -233,7 +232,7 @@ fn entries_of_terraforms_lock_file_are_taken_over_for_the_registry_of_opentofu()
         }
     }
     w.write("../home/.terraformrc", &support::only_from(&w.home().join("mirror")));
-    // What `terraform init` locked some time ago, when 3.2.3 was the newest version.
+    // Makes the lock file of an earlier `terraform init`, when 3.2.3 was the newest version.
     let old = w.home().join("mirror/registry.terraform.io/hashicorp/anvil");
     let newest = old.join(format!("terraform-provider-anvil_3.2.4_{}.zip", platform()));
     let aside = w.home().join("aside.zip");
@@ -267,7 +266,7 @@ fn entries_of_terraforms_lock_file_are_taken_over_for_the_registry_of_opentofu()
             .collect::<Vec<_>>()
     };
     assert_ne!(hashes(&new), hashes(&lock), "the packages differ");
-    // Said once.
+    // The message appears only once.
     let init = w.run(&["init", "-no-color"]).ok();
     assert!(!init.all().contains("automatically updated"), "{}", init.all());
 }

@@ -17,7 +17,7 @@ fn provider() -> &'static PathBuf {
         let built = build("actions", "acts6");
         let other = built.with_file_name("terraform-provider-acts5");
         if !other.exists() {
-            // Several tests do this at the same time, and only one of them has to succeed.
+            // Several tests create the link at the same time, and only one of them has to succeed.
             let _ = std::fs::hard_link(&built, &other);
         }
         built
@@ -94,7 +94,7 @@ action "acts6_line" "gone" {
 }
 "#;
 
-/// Returns the compared lines of a stream, without their times.
+/// Returns the compared events of a stream, without their times.
 fn events(stream: &str) -> Vec<Value> {
     const COMPARED: [&str; 9] = [
         "planned_change",
@@ -114,7 +114,7 @@ fn events(stream: &str) -> Vec<Value> {
     for mut line in lines.filter(|line| COMPARED.iter().any(|ty| line["type"] == *ty)) {
         let object = line.as_object_mut().expect("an object");
         object.remove("@timestamp");
-        // The duration is in the hook and in the message.
+        // The duration differs from run to run. It is in the hook and in the message.
         if let Some(hook) = object.get_mut("hook").and_then(Value::as_object_mut) {
             hook.remove("elapsed_seconds");
         }
@@ -160,7 +160,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Sorts events of resources that do not depend on one another, which have no order.
+    /// Sorts the events. Events of resources that do not depend on each other have no fixed order.
     fn sort(&mut self) {
         self.events.sort_by_cached_key(Value::to_string);
         if let Some(invocations) = self.plan["action_invocations"].as_array_mut() {
@@ -255,14 +255,14 @@ fn objects(state: &Value) -> Value {
     resources.iter().flat_map(one).collect()
 }
 
-/// Runs the same steps under both programs, and compares the results.
+/// Runs the same steps under both programs, and compares the results of each step.
 #[track_caller]
 fn side_by_side(files: &[(&str, &str)], steps: &[&[&str]]) {
     let (ours, theirs) = (workspace(files), workspace(files));
     for arguments in steps {
         let mut theirs = step(&theirs, "terraform-1.16", arguments);
         let mut ours = step(&ours, monoform(), arguments);
-        // Actions of `-invoke` run in any order, and changes of instances do so, too.
+        // Actions of `-invoke` run in any order, and so do changes of instances.
         let any_order = arguments.iter().any(|a| a.starts_with("-invoke")) || files[0].1.contains("# in any order");
         for seen in [&mut ours, &mut theirs] {
             seen.sort();

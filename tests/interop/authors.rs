@@ -1,4 +1,4 @@
-//! A provider of an author who uses the SDK: the example `notes`, built as an executable of its own.
+//! A third-party provider that uses the SDK: the example `notes`, built as a separate executable.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn with_action() -> String {
     CONFIG.replace("text = \"bread\\nmilk\\n\"\n", trigger) + ACTION
 }
 
-/// Searches all files and output for the value of a write-only argument that comes from an ephemeral variable.
+/// Searches all files and all output for the value of a write-only argument that comes from an ephemeral variable.
 pub fn what_is_write_only_is_written_nowhere() {
     const SECRET: &str = "planted-write-only-7d02";
     let w = workspace();
@@ -194,7 +194,8 @@ pub fn terraform_uses_it() {
     nothing_to_do(&w);
 }
 
-/// Configuration of memos, and of a note during a run: it names the directory of the second provider.
+/// Configuration with memos. The directory of the second provider configuration comes from an ephemeral resource, so it is known only
+/// during a run.
 const MEMO: &str = r#"
 terraform {
   required_providers {
@@ -222,7 +223,7 @@ resource "notes_memo" "milk" {
 }
 "#;
 
-/// Memos become notes, with their identity, under both programs.
+/// Memos are moved to notes, with their identity, under both programs.
 pub fn the_same_as_under_terraform() {
     let new = || {
         let w = workspace();
@@ -300,7 +301,7 @@ pub fn computed_blocks_as_under_terraform() {
 /// A running example in debug mode.
 struct Waiting {
     process: Child,
-    /// Value of the environment variable by which programs attach to it.
+    /// Value for `TF_REATTACH_PROVIDERS`, by which programs attach to the process.
     setting: String,
 }
 

@@ -1,4 +1,4 @@
-//! A pack alone in a directory that it cannot leave: read-only, and without `/proc`, `/dev` and `/tmp`.
+//! A pack alone in a root directory that is read-only, and lacks `/proc`, `/dev` and `/tmp`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::{install_in_mirror, kinds};
 /// Three providers in Go, one on each of the official modules.
 const KINDS: [&str; 3] = ["raw6", "frame6", "sdk"];
 
-/// Root directory of the program's run.
+/// Root directory in which the program runs.
 struct Bare {
     root: tempfile::TempDir,
     environment: Vec<(&'static str, String)>,
@@ -88,7 +88,8 @@ impl Bare {
     }
 }
 
-/// Returns the namespaces for a mount: root needs only one of mounts, other users one of users as well.
+/// Returns the options of `unshare` for a mount: root needs only a mount namespace, other users also need a user
+/// namespace.
 fn namespaces() -> &'static [&'static str] {
     match rustix::process::geteuid().is_root() {
         true => &["-m"],

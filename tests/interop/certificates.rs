@@ -367,7 +367,7 @@ pub fn keys_of_others_are_used() {
     assert_eq!(text(&all["ca"], "sha1_fingerprint"), shown);
 }
 
-/// A program that is ended with the test.
+/// A process that is killed when this value is dropped.
 struct Program(Child);
 
 impl Drop for Program {

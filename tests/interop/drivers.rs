@@ -1,4 +1,4 @@
-//! Programs that drive Terraform: Monoform gives them the results that Terraform gives.
+//! Programs that control Terraform: they must get the same results from Monoform.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -13,8 +13,8 @@ use support::{Workspace, monoform};
 fn steps(executable: &Path) -> Vec<(String, Value)> {
     let driver = build("driver", "driver");
     let w = Workspace::new();
-    // Links to the executable itself, because a link to another file would be a plugin that overrides the built-in
-    // one, with a message.
+    // The links lead to the executable itself. A link to another file would be an external plugin in place of the
+    // built-in one, which causes a message.
     let mirror = w.home().join("mirror");
     w.run(&["internal-plugin", "link", &mirror.display().to_string()]).ok();
     let w = with_cli_config(w, &support::only_from(&mirror));

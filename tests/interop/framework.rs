@@ -139,7 +139,7 @@ pub fn the_life_of_a_book() {
     assert!(!first.exists());
     nothing_to_do(&w);
 
-    // A change by another program is detected.
+    // A change that another program has made is detected.
     let file = listing(&w, "books").remove(0);
     tamper(&file, |book| book["author"]["born"] = json!(1900));
     plans(

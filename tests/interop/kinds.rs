@@ -1,8 +1,7 @@
-//! One provider in seven variants, from all the official Go modules, and every request of a host: both protocols, with TLS
-//! and without, over Unix sockets and TCP, from every place where plugins are found.
+//! One provider in seven variants, on all the official Go modules, and every request that a host sends: both protocols, with and without
+//! TLS, over Unix sockets and TCP, from every place where plugins are found.
 //!
-//! Every variant is tried with every transport; each combination takes the next place of the list, so that every place is
-//! used.
+//! Every variant is tested with every transport. Each combination uses the next place of the list, so that every place is tested.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -16,9 +15,9 @@ use support::{Workspace, monoform};
 /// A variant of the provider, and its capabilities.
 struct Kind {
     name: &'static str,
-    /// True if it has functions, ephemeral resources and the like, which the older SDK does not have.
+    /// True if the variant has functions, ephemeral resources and other features that the older SDK lacks.
     newer: bool,
-    /// True if its resources can take over other types.
+    /// True if objects of other resource types can be moved to its types.
     moves: bool,
 }
 
@@ -40,7 +39,7 @@ const fn kind(name: &'static str, newer: bool, moves: bool) -> Kind {
 /// Pairs of flags: TLS, TCP.
 const TRANSPORTS: [(bool, bool); 4] = [(true, false), (false, false), (true, true), (false, true)];
 
-/// Place where a plugin is found. A flat name has no namespace: it means `hashicorp/NAME`.
+/// Place where a plugin is found. A flat file name has no namespace; the provider is then `hashicorp/NAME`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     WorkingDirectory,
@@ -91,7 +90,7 @@ pub fn executable(kind: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| crate::build("kinds", "kinds"));
     let named = built.with_file_name(format!("terraform-provider-{kind}"));
-    // Several tests do this at the same time, and only one of them has to succeed.
+    // Several tests create the link at the same time, and only one of them has to succeed.
     let temporary = tempfile::tempdir_in(built.parent().expect("a parent")).expect("a directory");
     let link = temporary.path().join("link");
     std::fs::hard_link(built, &link).expect("a link");
@@ -351,8 +350,8 @@ fn life(kind: &Kind, place: Place, transport: (bool, bool)) {
     }
     nothing("after the first apply");
 
-    // A changed size is a change, but moves and imports are not. Without the capability of moves, the old object is
-    // destroyed.
+    // The plan changes the object with the new size, but not the moved and imported ones. Without the capability of moves, the old object
+    // is destroyed.
     s.w.write("main.tf", &configuration(kind, &s.address, 2, 2));
     let gone = u32::from(!kind.moves);
     apply(&format!("Resources: 1 imported, 0 added, 1 changed, {gone} destroyed."));
@@ -451,7 +450,7 @@ pub fn trials() -> Vec<libtest_mimic::Trial> {
     for (k, kind) in KINDS.iter().enumerate() {
         for (t, transport) in TRANSPORTS.into_iter().enumerate() {
             let mut place = PLACES[(k * TRANSPORTS.len() + t) % PLACES.len()];
-            // The program that starts the provider determines the transport.
+            // For a provider that is already running, the program that starts it determines the transport.
             if place == Place::Running && transport != (true, false) {
                 place = Place::UserMirror;
             }

@@ -55,7 +55,7 @@ output "label" {
 
 /// Each step of a machine's life has the same plan and the same state.
 pub fn lives() {
-    // The zone in upper case is no change, a larger size makes the label unknown, and a block of a set is removed.
+    // In upper case, the zone is unchanged for the provider. A larger size makes the label unknown, and a block of a set is removed.
     let second = FIRST
         .replace("\"north\"", "\"NORTH\"")
         .replace("size             = 20", "size             = 30")
@@ -153,7 +153,7 @@ pub fn imports() {
         let [ours, _] = same_from_here("an import", &both);
         assert!(ours["resource_changes"][0]["change"]["importing"].is_object(), "{ours}");
     }
-    // The object to import does not exist.
+    // The object to import does not exist, which is an error.
     let w = new();
     w.write(
         "main.tf",
@@ -163,7 +163,7 @@ pub fn imports() {
         .fails_with(&["Cannot import non-existent remote object"]);
 }
 
-/// Write-only values are in no file that either program leaves.
+/// No file that either program leaves contains a write-only value.
 pub fn write_only_values_are_nowhere() {
     let both = applied(FIRST);
     for w in &both {

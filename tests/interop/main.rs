@@ -1,16 +1,25 @@
-//! Monoform together with other programs: providers written in Go on the official SDKs, Terraform itself, and the built-in plugins
-//! used by Terraform.
+//! Monoform together with other programs: providers written in Go on the official SDKs, Terraform itself, and the built-in plugins used by
+//! Terraform.
 //!
-//! [`actions`]: actions of a Go provider, compared with Terraform 1.16. [`stores`]: state stores of third parties. [`authors`]: a provider
-//! of an author who uses the SDK. [`bare`]: a pack alone in a read-only directory. [`catalog`]: identities, queries and generated
-//! configuration, compared with Terraform 1.16. [`certificates`]: checks of keys and certificates by OpenSSL and OpenSSH. [`drivers`]: a
-//! program on HashiCorp's module for driving Terraform. [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol
-//! 6 and protocol 5. [`kinds`]: one provider in every variant, every request to it, from every place. [`side_by_side`]: the same
-//! configurations and providers under Terraform, with the same results. [`terraform`]: each program continues with the other's state.
-//! [`modules`]: modules installed by both. [`served`]: a provider from `providers serve`. [`named`]: records in zones of BIND.
-//! [`our_plugins`]: the built-in plugins, called by Terraform and by hand. [`secrets`]: a provider that answers with write-only values.
-//! [`racks`]: features of version 2 of the plugin SDK beyond a plain resource. [`recorded`]: recorded scenarios of Terraform with a
-//! provider that has every feature. [`running`]: start and end of providers.
+//! - [`actions`]: actions of a Go provider, compared with Terraform 1.16.
+//! - [`stores`]: state stores of third parties.
+//! - [`authors`]: a third-party provider that uses the SDK.
+//! - [`bare`]: a pack alone in a read-only directory.
+//! - [`catalog`]: identities, queries and generated configuration, compared with Terraform 1.16.
+//! - [`certificates`]: checks of keys and certificates by OpenSSL and OpenSSH.
+//! - [`drivers`]: a program that runs Terraform by HashiCorp's Go module.
+//! - [`framework`], [`sdkv2`]: the whole life of objects of a Go provider, over protocol 6 and protocol 5.
+//! - [`kinds`]: one provider in every variant, every request to it, from every place.
+//! - [`side_by_side`]: the same configurations and providers under Terraform, with the same results.
+//! - [`terraform`]: each program continues with the other's state.
+//! - [`modules`]: modules installed by both.
+//! - [`served`]: a provider from `providers serve`.
+//! - [`named`]: records in zones of BIND.
+//! - [`our_plugins`]: the built-in plugins, called by Terraform and by hand.
+//! - [`secrets`]: a provider that returns values for write-only attributes.
+//! - [`racks`]: features of version 2 of the plugin SDK beyond a plain resource.
+//! - [`recorded`]: recorded scenarios of Terraform with a provider that has every feature.
+//! - [`running`]: start and end of providers.
 
 #![allow(
     clippy::expect_used,
@@ -481,7 +490,7 @@ fn tamper(path: &Path, change: impl FnOnce(&mut Value)) {
     std::fs::write(path, value.to_string()).expect("a file");
 }
 
-/// Collects the places at which two documents differ.
+/// Collects the positions at which two documents differ.
 fn differences(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
     match (ours, theirs) {
         (Value::Object(a), Value::Object(b)) => {

@@ -24,8 +24,8 @@ fn git(dir: &Path, args: &[&str]) {
     assert!(status.success(), "{args:?}");
 }
 
-/// Returns a workspace with a package beside it, as a directory and as a repository with a tag, and calls of it by every
-/// local kind of address.
+/// Returns a workspace whose configuration calls a package by every local kind of address. The package is beside the
+/// working directory, as a directory and as a repository with a tag.
 fn workspace() -> Workspace {
     let w = Workspace::with(&[
         (

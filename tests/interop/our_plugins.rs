@@ -140,7 +140,7 @@ pub fn by_the_name_of_a_link() {
         .ok()
         .shows(&["Resources: 1 added"]);
     nothing_to_do_for_terraform(&w);
-    // Monoform accepts the same link as a provider under development.
+    // Monoform accepts the same link as a development override.
     nothing_to_do(&w);
 }
 
@@ -185,7 +185,7 @@ pub fn the_table_and_the_links() {
         Path::new(null).parent().expect("a parent").ends_with(platform()),
         "{null}"
     );
-    // Linking again is no error, and a file that is not a link is not changed.
+    // A second call succeeds, and a file that is not a link is not changed.
     w.run(&["internal-plugin", "link", "mirror"]).ok();
     let path = w.dir().join(null);
     std::fs::remove_file(&path).expect("a link");

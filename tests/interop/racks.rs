@@ -1,6 +1,6 @@
-//! Features of version 2 of the plugin SDK beyond a plain resource: identities, write-only arguments, blocks of each kind,
-//! timeouts, plans that the provider customizes, differences that it suppresses, states of earlier versions, and the nulls and
-//! empty values that it confuses. The same steps under Monoform and under Terraform give the same plans and states.
+//! Features of version 2 of the plugin SDK beyond a plain resource: identities, write-only arguments, blocks of each kind, timeouts, plans
+//! that the provider customizes, differences that it suppresses, and states of earlier versions. Also nulls and empty values, which this
+//! SDK does not distinguish. The same steps under Monoform and under Terraform give the same plans and states.
 
 use serde_json::{Value, json};
 

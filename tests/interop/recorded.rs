@@ -1,4 +1,4 @@
-//! Recorded scenarios with the provider `lab`, which has every feature.
+//! Recorded scenarios with the provider `lab`, which has every feature of the protocol.
 
 use libtest_mimic::Trial;
 

@@ -1,5 +1,5 @@
-//! Processes of providers: started by another program, printing, ending, crashing, deferring; and none is left however Monoform
-//! ends. Messages of `init` on a terminal, and the lock files of both programs.
+//! Provider processes that another program started, that print, end, crash or defer. However Monoform ends, no process may be left over.
+//! Also messages of `init` on a terminal, and the lock files of both programs.
 
 use std::process::{Command, Stdio};
 
@@ -47,7 +47,7 @@ pub fn by_another_program() {
     }
 }
 
-/// Output of a provider's code arrives in the log, and the provider is asked to end instead of being killed.
+/// Output of a provider's code is in the log. The provider is requested to end, and not killed.
 pub fn its_output_and_its_end() {
     let w = raw("chatty");
     let (log, goodbye) = (w.home().join("log"), w.home().join("goodbye"));
@@ -62,7 +62,7 @@ pub fn its_output_and_its_end() {
             .lines()
             .find(|l| l.contains(line))
             .unwrap_or_else(|| panic!("{line} is not in {text}"));
-        // The text has no form of a log, so it counts as a warning.
+        // The text does not have the form of a log line, so it is logged as a warning.
         assert!(found.contains("[WARN]  provider.terraform-provider-raw6"), "{found}");
     }
     let warning = text.lines().find(|l| l.contains("a warning on standard error"));
@@ -70,7 +70,7 @@ pub fn its_output_and_its_end() {
     assert_eq!(std::fs::read_to_string(&goodbye).expect("its last word"), "raw6\n");
 }
 
-/// A plugin dies during an apply: its panic is shown, and completed operations are kept.
+/// A plugin dies during an apply: its panic is shown, and the results of completed operations are saved.
 pub fn a_crash() {
     let w = raw("crash");
     w.write("first.tf", "resource \"terraform_data\" \"first\" {}\n");
@@ -84,7 +84,7 @@ pub fn a_crash() {
     assert_eq!(w.state()["resources"].as_array().map(Vec::len), Some(1));
 }
 
-/// A deferral without permission is an error with the reason.
+/// A provider that defers a resource without permission causes an error with the reason.
 pub fn put_off() {
     raw("later").run(&["plan", "-no-color"]).fails_with(&[
         "with raw6_thing.a, on main.tf line 1",
@@ -114,7 +114,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// However Monoform ends, plugins of third parties end with it; an interrupt stops their operations.
+/// Third-party plugins end whenever Monoform ends, even if it is killed; an interrupt stops their operations.
 pub fn however_we_end() {
     for signals in [&["KILL"][..], &["INT"], &["TERM"], &["INT", "INT"], &["ABRT"]] {
         let w = raw("hang");

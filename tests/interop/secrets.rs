@@ -1,5 +1,5 @@
-//! A provider that answers with a value for a write-only attribute: each request that can do so is refused, as in Terraform, and the
-//! value reaches neither the state nor a plan.
+//! A provider that returns a value for a write-only attribute. Each response that contains one is refused, as in Terraform, and the value
+//! reaches neither the state nor a plan.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use crate::{build, install_in_mirror};
 const HEAD: &str = "terraform {\n  required_providers {\n    secrets = {\n      source = \"example.com/test/secrets\"\n    }\n  }\n}\n";
 const LEAKED: &str = "leaked";
 
-/// Request with the wrong answer, addition to the configuration, and error.
+/// Request whose response is wrong, additional configuration, and expected error.
 const FAULTS: [(&str, &str, &str); 8] = [
     ("plan", "", "Provider produced invalid plan"),
     // The older type system tolerates many errors, but not this one.

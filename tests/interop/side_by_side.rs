@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{equal, install_in_mirror, shed, shelf};
 use support::{Ran, Workspace};
 
-/// Replaces every identity by the same text, and drops values that differ from run to run.
+/// Replaces every ID by the same text, and drops values that differ from run to run.
 fn comparable(document: &Value) -> Value {
     fn identities(value: &Value, out: &mut BTreeSet<String>) {
         match value {
@@ -115,7 +115,7 @@ pub fn compare(new: impl Fn() -> Workspace, configurations: &[&str]) {
     compare_with("terraform", new, configurations);
 }
 
-/// Works like [`compare`], with this program as Terraform.
+/// Works like [`compare`], with this program in place of `terraform`.
 pub fn compare_with(program: &str, new: impl Fn() -> Workspace, configurations: &[&str]) {
     let workspaces = [new(), new()];
     let run = |ours: bool, args: &[&str]| -> Ran {
@@ -318,7 +318,7 @@ pub fn tools() {
         install_in_mirror(&w, provider, "registry.terraform.io/hashicorp/shed");
         w
     };
-    // Paths in the state are relative to the working directory, so that they are the same in both.
+    // Paths in the configuration are relative, so that the states are the same in both directories.
     let head = "provider \"shed\" {\n  directory = \"tools\"\n}\n";
     let first = format!(
         "{head}{}",

@@ -1,5 +1,5 @@
-//! State stores of third parties, by the source of their provider: a registry, whose provider a user approves; a running process;
-//! development. And states that do not fit into one message.
+//! State stores of third parties, by the source of their provider: a registry, whose provider a user approves; a running process; a
+//! development override. Also states that do not fit into one message.
 
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ pub fn one_under_development() {
     );
     let w = with_cli_config(w, &text);
     lives_without_a_version(&w, "dev_override", "State store is from a developer override provider");
-    // An installed provider is not the same as one under development.
+    // An installed provider is not the same as a development override, so `init` is needed again.
     let w = workspace(STORE);
     w.run(&["init"]).ok();
     apply(&w, "1 added");
@@ -122,7 +122,7 @@ pub fn one_under_development() {
     nothing_to_do(&w);
 }
 
-/// The bytes of a state arrive unchanged, whatever the chunks of the transfer.
+/// The bytes of a state arrive unchanged, wherever the chunks of the transfer end.
 pub fn states_of_several_chunks() {
     let w = workspace(STORE);
     // Characters of two bytes at even and odd positions, so that a chunk ends inside of one.

@@ -1,7 +1,7 @@
 //! State stores of third parties: one in Go on the newest framework (`keep`), one in Rust on our SDK (`notes`).
 //!
 //! Results of Terraform 1.16 were recorded with a build of 1.16.0-rc2 that has experiments enabled; released builds refuse the
-//! block.
+//! `state_store` block.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -53,7 +53,7 @@ pub(crate) fn workspace(store: &str) -> Workspace {
     w
 }
 
-/// Changes the place of the state in the configuration.
+/// Changes the state store in the configuration.
 fn moved(w: &Workspace, store: &str) {
     w.write("main.tf", &format!("{HEAD}{store}{OBJECT}"));
 }
@@ -62,7 +62,7 @@ pub(crate) fn record(w: &Workspace) -> Value {
     serde_json::from_str(&w.read(".terraform/terraform.tfstate")).expect("JSON")
 }
 
-/// Returns the state that a store keeps for a workspace.
+/// Returns the state that a store has for a workspace.
 pub(crate) fn kept(w: &Workspace, file: &str) -> Value {
     serde_json::from_str(&w.read(file)).expect("a state")
 }
@@ -190,7 +190,7 @@ pub fn states_move_in_every_direction() {
         (local, "terraform.tfstate", "Unsetting the previously set state store"),
     ];
     for (place, kept_in, reason) in places {
-        // A file from an earlier step would be in the way.
+        // A state file from an earlier step would prevent the migration.
         let _ = std::fs::remove_file(w.dir().join(kept_in));
         moved(&w, place);
         w.run(&["plan", "-no-color"])

@@ -175,7 +175,8 @@ pub fn each_goes_on_where_the_other_left_off() {
                 .replace("s3cret", "other"),
         );
     }
-    // The number of members depends on the number of counted ones.
+    // One counted object is destroyed, and one member of each team, because the size of the teams is the number of
+    // counted objects.
     let summary = "Resources: 0 added, 2 changed, 3 destroyed.";
     ours.terraform(&["apply", "-no-color", "-auto-approve"])
         .ok()

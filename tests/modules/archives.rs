@@ -1,4 +1,4 @@
-//! Archives and pages of web servers.
+//! Modules from web servers: archives, and pages that refer to archives.
 
 use crate::{call, says, tgz, zip};
 use support::Workspace;
@@ -10,7 +10,7 @@ fn archives_of_every_kind() {
         "/m.zip" => Reply::ok(zip(&[("main.tf", &says("zip")), ("sub/main.tf", &says("sub"))])),
         "/m.tar.gz" | "/plain" => Reply::ok(tgz(&[("main.tf", &says("tgz"))])),
         "/sums" => Reply::ok(format!("{}  other\n{}  m.zip\n", "0".repeat(64), "1".repeat(64))),
-        // The archive is named by a page and by a header, and a redirect leads back to itself.
+        // A page and a header name the address of the archive. A redirect leads back to its own address.
         "/page" if request.line.ends_with("?terraform-get=1") => {
             Reply::ok("<html><head><meta name=\"terraform-get\" content=\"./m.zip//sub\"></head></html>")
         }

@@ -1,4 +1,4 @@
-//! Buckets of S3 and of Google Cloud Storage, by fake servers.
+//! Modules in buckets of S3 and of Google Cloud Storage, on fake servers.
 
 use crate::{call, says, zip};
 use support::Workspace;

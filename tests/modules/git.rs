@@ -1,4 +1,4 @@
-//! Git repositories. Tests are skipped by name if git is not installed.
+//! Modules in git repositories. The tests are skipped by name if git is not installed.
 
 use std::path::Path;
 use std::process::Command;
@@ -30,7 +30,8 @@ fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Makes a repository beside the working directory with a module, another one below it, a tag and a branch.
+/// Makes a repository beside the working directory. It has a module, another module in a subdirectory, a tag and a
+/// branch.
 fn repository(w: &Workspace) -> String {
     w.write("../repo/main.tf", &says("first"));
     w.write(

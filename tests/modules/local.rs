@@ -1,4 +1,4 @@
-//! Directories of this machine, and the files of an installation.
+//! Modules in directories of this machine, and the files of an installation.
 
 use crate::{call, says};
 use support::Workspace;
@@ -75,7 +75,7 @@ fn what_an_interrupted_run_left_is_no_module() {
     let w = Workspace::with(&[("../far/main.tf", &says("far"))]);
     let far = w.dir().parent().unwrap().canonicalize().unwrap().join("far");
     w.write("main.tf", &call(&far.to_string_lossy(), ""));
-    // One directory is from an unfinished installation, and one from an aborted one.
+    // Leftovers in the modules directory: one of an unfinished installation, and one of an aborted download.
     w.write(".terraform/modules/m/half.tf", "output \"half\" {");
     w.write(".terraform/modules/.partial-x/package/main.tf", "");
     w.run(&["plan"]).fails_with(&["Module not installed"]);
@@ -111,7 +111,8 @@ fn one_failure_does_not_undo_the_rest() {
     w.run(&["init", "-get=false"]).fails_with(&["Module not installed"]);
 }
 
-/// The address of a package depends on a const variable, and the package calls another one by its argument.
+/// A const variable determines the address of a package, and the package calls another one whose address is an
+/// argument.
 #[test]
 fn sources_depend_on_const_variables() {
     let w = Workspace::with(&[
@@ -156,7 +157,8 @@ fn sources_depend_on_const_variables() {
         .fails_with(&["Value for undeclared variable"]);
 }
 
-/// The directory of a module may be behind a link. A saved plan has its files, wherever the link then leads.
+/// The directory of a module may be reached through a link. A saved plan contains the module's files, even if the link
+/// later leads elsewhere.
 #[test]
 fn a_saved_plan_has_the_modules_behind_links() {
     let w = Workspace::with(&[

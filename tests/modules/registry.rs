@@ -4,8 +4,8 @@ use crate::{call, says, tgz};
 use support::Workspace;
 use support::server::{Reply, Server};
 
-/// Starts a registry that requires a token, and has the module `team/net/any` in versions 1.0.0 to 2.0.0, and one whose
-/// package does not exist.
+/// Starts a registry that requires a token. It has the module `team/net/any` in versions 1.0.0 to 2.0.0, and a module
+/// whose package does not exist.
 pub fn registry() -> Server {
     Server::https(|request| {
         let token = request.header("authorization") == "Bearer sesame";
@@ -168,7 +168,7 @@ fn a_registry_cannot_name_files_of_this_machine() {
     }
 }
 
-/// As in Terraform, a helper that fails means that there is no token; most requests need none.
+/// As in Terraform, there is no token if the helper fails, and the command continues: most requests need no token.
 #[test]
 fn a_credentials_helper_that_fails_does_not_end_the_command() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -203,7 +203,7 @@ fn a_credentials_helper_that_fails_does_not_end_the_command() {
     }
 }
 
-/// Without HOME in the environment, the home directory is that of the user's entry in the system.
+/// Without HOME in the environment, the home directory in the system's user database is used.
 #[test]
 fn a_credentials_helper_is_found_without_a_home_in_the_environment() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -60,7 +60,7 @@ fn provider_in_go_is_installed_and_manages_objects() {
         return;
     }
     let w = Workspace::with(&[("main.tf", PROVIDER_CONFIGURATION), ("books/x", "")]);
-    // The oldest processors that the executable for ARM runs on.
+    // Built for the oldest processors that the executable for ARM supports.
     build_provider(&w, &platform, &[("GOARM", "7")]);
     w.write(
         "cli.tfrc",

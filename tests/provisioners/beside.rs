@@ -8,7 +8,7 @@ use crate::sshd::Sshd;
 use crate::{copies, object};
 use support::{Ran, Workspace, monoform, words};
 
-/// One of the programs, in a workspace of its own.
+/// One of the programs, in its own workspace.
 struct Side {
     program: &'static str,
     w: Workspace,
@@ -34,7 +34,7 @@ impl Side {
         let here = self.w.dir().display().to_string();
         let lines = (ran.stdout.lines())
             .filter(|line| line.starts_with("terraform_data."))
-            // Only a slow machine has these messages.
+            // Messages that an operation still runs appear only on a slow machine.
             .filter(|line| !line.contains(": Still "));
         let (mut written, told): (Vec<String>, Vec<String>) = lines
             .map(|line| line.replace(&here, "HERE"))
@@ -167,8 +167,7 @@ provisioner \"local-exec\" {{
         let sides = sides();
         for side in &sides {
             copies::source(&side.w);
-            // For such a link, Terraform announces the length of the link instead of that of its file, and
-            // fails.
+            // Terraform fails for this link: it announces the length of the link instead of that of the file.
             std::fs::remove_file(side.w.dir().join("src/to_file")).expect("removed");
             copies::target(&side.w, "to");
             side.w.write("log", "");
@@ -190,7 +189,7 @@ provisioner \"local-exec\" {{
             assert_eq!(ours.0, theirs.0, "{name}\n{}\n{}", ours.2, theirs.2);
             let ((told, mut written), (peer_told, peer_written)) = (ours.1, theirs.1);
             assert_eq!(told, peer_told, "{name}\n{}\n{}", ours.2, theirs.2);
-            // Terraform continues before it has read all output of a script, so lines can be late or missing.
+            // Terraform does not wait for all output of a script, so its lines can be late or missing.
             for line in peer_written {
                 let at = written.iter().position(|one| *one == line);
                 let at = at.unwrap_or_else(|| panic!("{name}: without {line:?}\n{}\n{}", ours.2, theirs.2));

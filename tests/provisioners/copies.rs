@@ -148,7 +148,7 @@ pub fn two_thousand_files() {
     assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
-/// Copies a file of so many MiB; returns the time, and the largest memory of the plugin, in KiB.
+/// Copies a file of `size` MiB. Returns the time, and the peak memory of the plugin in KiB.
 pub fn large(size: u64, server: &Sshd) -> (Duration, u64) {
     let w = Workspace::new();
     let from = w.dir().join("large");
@@ -194,7 +194,7 @@ pub fn large(size: u64, server: &Sshd) -> (Duration, u64) {
     (took, peak)
 }
 
-/// Returns the largest memory of the provisioner `file` among the children of a process.
+/// Returns the peak memory of the provisioner `file` among the children of a process.
 fn memory_of_plugins(parent: u32) -> u64 {
     let entries = Path::new("/proc").read_dir().into_iter().flatten().flatten();
     entries

@@ -222,8 +222,7 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
 
 pub fn interruption_ends_the_command() {
     let server = Sshd::usual();
-    // One script ends on a signal, and another one ignores it: the first shell waits for its child, and both are hung
-    // up.
+    // The first script ends on any signal. The second one ignores SIGINT and SIGTERM, so it ends only if its session is closed.
     for script in [
         "echo $$ > PID; exec sleep 300",
         "trap '' INT TERM; echo $$ > PID; while true; do sleep 0.2; done",
@@ -314,8 +313,8 @@ pub fn a_local_command_writes_a_lot_and_anything() {
     assert!(highest > 0 && highest < 150_000, "{highest} KiB");
 }
 
-/// Watches the processes of this executable below a process until they have ended; returns their number and the largest memory
-/// of one.
+/// Watches the processes of this executable below a process until they have ended. Returns their number, and the peak memory of the largest
+/// one.
 fn peak_of_children(parent: u32) -> std::thread::JoinHandle<(usize, u64)> {
     std::thread::spawn(move || {
         let mut seen = std::collections::BTreeSet::new();

@@ -54,7 +54,7 @@ pub fn wrong_password_is_reported() {
     );
     apply(&w).fails_with(&["remote-exec provisioner error", &told]);
     assert!(began.elapsed() < Duration::from_secs(15));
-    // Attempts are made at once, and after one, three and seven seconds; the last is too late.
+    // Attempts are made at once, and after one, three and seven seconds. The last one is after the time limit.
     let tries = server.log().matches("Failed password").count();
     assert!((2..=3).contains(&tries), "{tries} tries");
     assert_eq!(w.state()["resources"][0]["instances"][0]["status"], "tainted");
@@ -238,7 +238,7 @@ pub fn agents() {
             .ok()
             .shows(&["SSH Agent: true", "terraform_data.a (remote-exec): 5"]);
     }
-    // Too many other keys are tried first.
+    // The agent offers too many other keys before the right one.
     apply(&in_agent("")).fails_with(&["timeout - last error"]);
     // If the agent is switched off, it is not used; if it is required and missing, that is an error.
     let w = saying(&server.connection("").replace("30s", "1s")).env("SSH_AUTH_SOCK", socket.clone());

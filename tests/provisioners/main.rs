@@ -1,9 +1,13 @@
 //! The provisioners `file` and `remote-exec` on the real executable, against OpenSSH servers on this machine.
 //!
-//! [`login`]: every way to authenticate, and verification of hosts. [`ways`]: bastions, proxies, servers that come late or go away.
-//! [`copies`]: files and trees, with and without SFTP. [`life`]: provisioners in the engine; interruption. [`beside`]: comparison with
-//! Terraform. [`others`]: provisioners of third parties in place of the built-in ones. [`alone`]: the static executable in an empty
-//! directory. The servers are in [`sshd`].
+//! - [`login`]: every way to authenticate, and verification of hosts.
+//! - [`ways`]: bastions, proxies, and servers that start late or disappear.
+//! - [`copies`]: files and trees, with and without SFTP.
+//! - [`life`]: provisioners in the engine; interruption.
+//! - [`beside`]: comparison with Terraform.
+//! - [`others`]: third-party provisioners in place of the built-in ones.
+//! - [`alone`]: the static executable in an empty directory.
+//! - [`sshd`]: the servers.
 
 #![allow(
     clippy::expect_used,
@@ -30,7 +34,7 @@ use support::{Ran, Workspace, needing};
 
 const SSHD: &[&str] = &["sshd", "ssh-keygen"];
 
-/// Runs the tests. `ROOT` marks those that give a server passwords of its own, which takes a mount namespace.
+/// Runs the tests. `ROOT` marks tests whose server needs its own password file, which takes a mount namespace and so the rights of root.
 fn main() -> ExitCode {
     const ROOT: bool = true;
     const ANYBODY: bool = false;

@@ -7,7 +7,7 @@ use crate::sshd::Sshd;
 use crate::{apply, object};
 use support::{self, Ran, Workspace};
 
-/// Puts a built provisioner where it takes the place of `remote-exec`; returns its path.
+/// Installs a built provisioner so that it replaces `remote-exec`. Returns its path.
 fn install(w: &Workspace, built: &Path) -> PathBuf {
     let dir = w.home().join(".terraform.d/plugins");
     std::fs::create_dir_all(&dir).expect("a directory");
@@ -16,7 +16,7 @@ fn install(w: &Workspace, built: &Path) -> PathBuf {
     to
 }
 
-/// Fails the test unless a message names the plugin that takes the place of the built-in one.
+/// Fails the test unless a message names the plugin that replaces the built-in one.
 #[track_caller]
 fn tells_of_the_override(ran: &Ran, path: &Path) {
     let words: Vec<&str> = ran.stdout.split_whitespace().collect();

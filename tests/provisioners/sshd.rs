@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use support::ports::ServerPort;
 use support::which;
 
-/// Password of the user that logs in; below it the hash that a system keeps.
+/// Password of the user that logs in, followed by its hash in the form of the system's password file.
 pub const PASSWORD: &str = "pass word";
 const PASSWORD_HASH: &str =
     "$6$monoform$Ydl37ZwitiN2WGQXAJGzk4ZcoS8KKY0ZpjhpV3BOzeQmM.m.f9047NG0NSKy1ufBb6zAWTTEtEVTGV/heCCwk.";
@@ -20,7 +20,7 @@ pub fn user() -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Returns true if a server can have passwords of its own: they are mounted over the machine's in a mount namespace.
+/// Returns true if a server can have its own passwords: they are mounted over those of the machine, in a mount namespace.
 pub fn may_give_passwords() -> bool {
     let status = Command::new("unshare")
         .args([
@@ -34,7 +34,7 @@ pub fn may_give_passwords() -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// Makes a key; the public one is beside it.
+/// Makes a key pair. Returns the path of the private key; the public key is beside it.
 pub fn key(name: &str, options: &[&str]) -> PathBuf {
     let path = keys().join(name);
     if !path.exists() {
@@ -60,7 +60,7 @@ pub fn keys() -> &'static Path {
     })
 }
 
-/// Returns the user's usual key.
+/// Returns the key that usually lets the user in.
 pub fn user_key() -> PathBuf {
     static ONE: OnceLock<PathBuf> = OnceLock::new();
     ONE.get_or_init(|| key("user", &["-t", "ed25519"])).clone()
@@ -116,8 +116,8 @@ impl Sshd {
             .iter()
             .map(|key| format!("HostKey {}\n", key.display()))
             .collect();
-        // The first value of an option counts. The environment keeps a shell from running the user's own startup file, whose
-        // output a test might mistake for that of its commands: Bash runs that file for sshd only if SHLVL is not set.
+        // The first value of an option counts. `SHLVL` is set so that Bash does not run the user's startup file, whose output a test might
+        // mistake for that of its commands: Bash runs that file for sshd only if `SHLVL` is not set.
         let config = format!(
             "{lines}\nPort {port}\nListenAddress 127.0.0.1\nListenAddress ::1\n{host_keys}PidFile none\nPermitRootLogin yes\n\
              AuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\

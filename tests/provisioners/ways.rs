@@ -1,4 +1,4 @@
-//! Connections: through other machines, late, and interrupted.
+//! Connections: through other machines, to servers that start late, and interrupted ones.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -298,7 +298,7 @@ pub fn proxies() {
     );
     assert!(asked.contains(&format!("socks 127.0.0.1:{}", server.port)), "{asked}");
     assert!(!asked_closed.lock().expect("a list").is_empty());
-    // The proxy leads to the bastion, and the bastion to the target.
+    // The proxy connects to the bastion, and the bastion to the target.
     let bastion = Sshd::usual();
     let more = format!("bastion_host = \"127.0.0.1\"\nbastion_port = {}", bastion.port);
     apply(&with("socks5", open, &more)).ok().shows(&[SAID]);

@@ -1,4 +1,4 @@
-//! The same sequences of configurations and commands under Terraform: the same plans, states and texts.
+//! The same sequences of configurations and commands under Terraform must give the same plans, states and texts.
 
 use serde_json::{Value, json};
 
@@ -8,23 +8,22 @@ use support::scenario::parse::{Scenario, Step};
 use support::scenario::play::Player;
 use support::{Workspace, monoform};
 
-/// Known differences: problems have each program's wording and name, and Terraform warns of targeting even if it refuses the
-/// plan.
+/// Positions of known differences. Each program words problems itself, and Terraform warns of targeting even if it refuses the plan.
 const KNOWN: [&str; 3] = ["plan.problems", "apply.problems", "done.problems"];
 
-/// Differences that come from a fault of 1.16.0-rc2: in an apply, it also marks a resource as `create_before_destroy` if one of
-/// its recorded dependencies is destroyed and is itself marked so. That depends on the order of a map, and may leave deposed
+/// Differences that come from a fault of 1.16.0-rc2. In an apply, it also marks a resource as `create_before_destroy` if a recorded
+/// dependency of the resource is destroyed and has that mark. Whether this happens depends on the order of a map. It may leave deposed
 /// objects behind: see [`is_stuck`].
 const FLAGS: [&str; 2] = [
     "apply.state.resources.*.instances.*.create_before_destroy",
     "done.state.resources.*.instances.*.create_before_destroy",
 ];
 
-/// Differences once such a flag is in Terraform's state: the next refresh removes it.
+/// Differences while such a flag is in Terraform's state: the next refresh removes the flag.
 const KNOWN_OF_FLAGS: [&str; 1] = ["plan.json.applyable"];
 
-/// Differences after a move: for Terraform, objects that were created with it depend on the old address, too, and objects that a
-/// partial plan leaves alone depend on that address only.
+/// Differences after a move. In Terraform, objects that were created together with the moved one depend on the old address, too; objects
+/// that a partial plan does not change depend on the old address only.
 const KNOWN_OF_MOVES: [&str; 5] = [
     "apply.state.resources.*.instances.*.dependencies",
     "plan.json.prior_state.values.root_module.resources.*.depends_on",
@@ -74,10 +73,13 @@ pub fn the_same_as_terraform() {
     }
 }
 
-/// Returns true if Terraform failed where Monoform continues. Its graph may have a cycle, because it orders some destructions in
-/// both directions, while Monoform's graph orders objects instead of blocks. It may refuse to apply its own plan of a refresh,
-/// because that plan is empty. It may fail at a trigger without an instance, or because its own provider contradicts its plan. Or
-/// it has left a deposed object without a failure: see [`FLAGS`]. Later steps cannot be compared.
+/// Returns true if Terraform fails where Monoform continues, so that later steps cannot be compared. This happens in five cases:
+///
+/// - Its graph has a cycle, because it orders some destructions in both directions. Monoform's graph orders objects instead of blocks.
+/// - It refuses to apply its own plan of a refresh, because that plan is empty.
+/// - It fails at a trigger without an instance.
+/// - Its own provider contradicts the plan.
+/// - It has left a deposed object without a failure: see [`FLAGS`].
 fn is_stuck(step: &Value) -> bool {
     let resources = step["apply"]["state"]["resources"].as_array();
     let mut instances = resources
@@ -153,7 +155,7 @@ fn write(model: &Model, steps: &mut Vec<Step>) {
     steps.extend(model.files().into_iter().map(|(name, text)| Step::Write(name, text)));
 }
 
-/// Returns the steps in the form of scenario files.
+/// Renders the steps in the form of scenario files.
 fn told(steps: &[Step]) -> String {
     let lines = steps.iter().map(|step| match step {
         Step::Write(name, text) => format!("--- {name}\n{text}"),

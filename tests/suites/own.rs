@@ -192,7 +192,7 @@ fn rerun() {
     w.run(&["test"]).ok();
 }
 
-/// Reads lines until one has this text; returns those before it.
+/// Reads lines until one contains this text. Returns the lines before it.
 fn until(lines: &Receiver<String>, text: &str) -> String {
     let mut seen = String::new();
     loop {
@@ -235,7 +235,7 @@ fn watch() {
     });
     let first = until(&lines, "Waiting for changes");
     assert!(first.contains("Success! 2 passed, 0 failed."), "{first}");
-    // Files that a run writes are no change, but files of the module are.
+    // Files that a run writes do not count as changes, but files of the module do.
     w.write("m/main.tf", "output \"x\" {\n  value = 22\n}\n");
     assert_eq!(until(&lines, "Changed: m/main.tf"), "\n");
     let second = until(&lines, "Waiting for changes");
@@ -449,7 +449,7 @@ fn opened() {
 }
 
 fn mocked_ephemeral() {
-    // As in Terraform, the number of instances does not matter.
+    // As in Terraform, the error is reported even if the ephemeral resource has no instances.
     let suite = "mock_provider \"random\" {}\nrun \"none\" {\n  variables {\n    number = 0\n  }\n}\nrun \"next\" {}\n";
     let w = Workspace::with(&[("main.tf", EPHEMERAL), ("main.tftest.hcl", suite)]);
     let ran = w.run(&["test", "-no-color"]);

@@ -1,7 +1,5 @@
-//! Applies that are killed at random times. The existing objects are compared with the state and with the reported operations:
-//! for states in files and in stores, and for other programs.
-//!
-//! Each object is a file in one directory, made by `local_file`, so the test sees what exists without asking a plugin.
+//! Applies that are killed at random times. Afterwards, the existing objects are compared with the state and with the reported operations.
+//! The same tests serve states in files, states in stores, and other programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -43,7 +41,7 @@ output "last" {
 
 const IN_FLIGHT: [&str; 3] = ["- create local_file.", "- update local_file.", "- delete local_file."];
 
-/// Time limit for steps that are usually immediate, on a busy machine.
+/// Time limit for steps that usually end at once, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pseudo-random numbers, the same for the same seed.
@@ -237,7 +235,8 @@ pub struct CrashTest<'w> {
     pub objects: usize,
     /// Longest time from the first change to the kill, in microseconds.
     pub window: u64,
-    /// Set if plans report what an apply had begun until an apply reports it, because they take no lock.
+    /// Set if operations of an interrupted apply are reported by each plan until an apply reports them: plans take no lock, so they cannot
+    /// record the report.
     pub plans_repeat_reports: bool,
 }
 
@@ -249,9 +248,9 @@ impl CrashTest<'_> {
         ]
     }
 
-    /// Runs a command. If a killed process has left a lock, removes it as the error message advises, and runs the command again.
-    /// A lock that a server holds for a session ends with the process of the session within two seconds, so that one is waited
-    /// for.
+    /// Runs a command. If a killed process has left a lock, this function removes the lock as the error message advises, and runs the
+    /// command again. A lock that a server holds for a session ends within two seconds of the end of the process, so the function waits for
+    /// it.
     pub fn unlocked(&self, args: &[&str]) -> crate::Ran {
         let locked = |ran: &crate::Ran| ran.status != 0 && ran.all().contains("Error acquiring the state lock");
         let end = Instant::now() + Duration::from_secs(5);
@@ -356,7 +355,7 @@ impl CrashTest<'_> {
         }
     }
 
-    /// Removes the files that the state does not have, as a user would after the report of the next command.
+    /// Removes the files that are not in the state, as a user would after the report of the next command.
     pub fn look_after(&self) {
         let pulled = self.unlocked(&["state", "pull"]);
         let state = known(&serde_json::from_str(&pulled.stdout).unwrap_or_default());

@@ -1,5 +1,5 @@
-//! Disk contents after a power cut: a run's file operations are recorded, and directories are made in the states that a
-//! restart may find after each operation: complete, or without unsynced changes.
+//! Disk contents after a power cut. The file operations of a run are recorded; then, for each operation, directories are made as a restart
+//! after it may find them: complete, or without unsynced changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -62,8 +62,8 @@ impl Op {
 #[must_use]
 pub fn recording(program: &str, traces: &Path) -> Command {
     let mut command = Command::new("strace");
-    // One trace for each process (-ff), names of descriptors (-y), everything in hexadecimal (-xx), so that no content looks
-    // like the syntax of a trace, with times (-ttt) by which the traces are merged, and no write cut short (-s).
+    // One trace for each process (`-ff`), with the names of descriptors (`-y`) and with times (`-ttt`), by which the traces are merged.
+    // Everything is in hexadecimal (`-xx`), so that no content looks like the syntax of a trace, and no write is cut short (`-s`).
     command.args(["-ff", "-y", "-xx", "-ttt", "-s", "10000000", "-e"]);
     command.arg(format!("trace={CALLS}")).arg("-o").arg(traces.join("t"));
     command.arg(program);
@@ -265,7 +265,7 @@ pub enum Kept {
     Some(u64),
 }
 
-/// A file or directory since its creation. Contents belong to the file, whatever its name is later.
+/// A file or directory since its creation. The contents belong to the file, even if it is renamed.
 #[derive(Clone, Default)]
 struct File {
     is_directory: bool,
@@ -336,7 +336,7 @@ impl Disk {
                 }
             }
             Op::SyncDirectory(directory) => {
-                // Syncing a directory makes its own names durable, whatever happens to other directories.
+                // Syncing a directory makes only its own names durable.
                 let now = &self.names;
                 for names in self.changes.iter_mut().chain([&mut self.certain]) {
                     names.retain(|name, _| parent(name) != directory);
@@ -389,8 +389,7 @@ pub fn on_the_disk<'o>(ops: impl IntoIterator<Item = &'o Op>, kept: Kept) -> BTr
     let found = match kept {
         Kept::All | Kept::Names => names,
         Kept::Contents | Kept::Nothing => certain,
-        // A file system with a journal keeps the order of changes to names, but may lose all changes after any
-        // of them.
+        // A file system with a journal preserves the order of changes to names, but may lose all changes after any point.
         Kept::Some(_) => match below(changes.len() + 1) {
             0 => certain,
             n => changes[n - 1].clone(),

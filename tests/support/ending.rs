@@ -1,4 +1,5 @@
-//! A limit for programs that tests wait for: one that never ends fails its test, with what it printed, instead of holding up all others.
+//! Time limit for programs that tests wait for. A program that never ends fails its test, with the output of the program, and does not
+//! block the other tests.
 
 use std::io::Result;
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Far more than any program of a test needs on a busy machine.
+/// Far more time than any program of a test needs, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs a program to its end, and returns what it printed. After ten minutes the program is killed.

@@ -1,4 +1,4 @@
-//! Tests with an executable that was built for another system or another processor than this one.
+//! Tests with an executable that was built for another system or processor than that of this machine.
 
 use std::path::Path;
 use std::process::Command;
@@ -47,8 +47,8 @@ pub fn build_provider(files: &Workspace, platform: &str, settings: &[(&str, &str
     crate::ran(built.expect("go starts")).ok();
 }
 
-/// Installs the provider that [`build_provider`] has built, and creates and destroys an object with it. `run` runs the executable
-/// under test, with a configuration of the command line that names the mirror.
+/// Installs the provider that [`build_provider`] has built, and creates and destroys an object with it. `run` runs the executable under
+/// test, with a CLI configuration that names the mirror.
 pub fn provider_manages_objects(files: &Workspace, run: &dyn Fn(&[&str]) -> Ran) {
     run(&["init", "-no-color"])
         .ok()
@@ -67,8 +67,8 @@ pub fn provider_manages_objects(files: &Workspace, run: &dyn Fn(&[&str]) -> Ran)
     assert_eq!(left.len(), 1, "only the file from before is left");
 }
 
-/// Passes a state and a saved plan from the executable of this machine to another, which `run` runs in the same workspace, and
-/// back.
+/// Passes a state and a saved plan from the executable of this machine to the other executable and back. `run` runs the other one, in the
+/// same workspace.
 pub fn state_goes_there_and_back(files: &Workspace, run: &dyn Fn(&[&str]) -> Ran) {
     let configure = |text: &str| {
         files.write(

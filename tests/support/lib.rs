@@ -4,15 +4,15 @@
 //! - [`server`]: an HTTP server that answers by a closure; [`registry`]: provider registries and mirrors on it.
 //! - [`crash`]: applies that are killed at random times.
 //! - [`disk`]: disk contents after a power cut.
-//! - [`oci`]: artifacts of OCI registries on that server.
-//! - [`ports`]: ports that refuse, and reserved ports for servers that take a number.
-//! - [`kubernetes`]: the secrets and leases of a cluster on that server.
+//! - [`oci`]: artifacts of OCI registries on an HTTP server.
+//! - [`ports`]: ports that refuse connections, and reserved ports for servers that take a number.
+//! - [`kubernetes`]: the secrets and leases of a cluster on an HTTP server.
 //! - [`running`]: a program that runs during a test.
 //! - [`scenario`]: recorded scenarios, played and compared with Terraform's results.
 //! - [`terminal`]: a program on a pseudo-terminal.
-//! - [`example`]: an example of a crate, built. [`our_plugins`]: the built-in plugins, for Terraform.
+//! - [`example`]: builds an example of a crate. [`our_plugins`]: the built-in plugins, for Terraform.
 //! - [`needs`], [`needing`], [`skip`]: tests that need a program which may not be installed.
-//! - [`run_trials`]: a test program whose list of tests is made at run time.
+//! - [`run_trials`]: runs a list of tests that is made at run time.
 
 #![allow(
     clippy::disallowed_methods,
@@ -93,7 +93,7 @@ pub fn monoform() -> &'static str {
     })
 }
 
-/// A temporary working directory with a home directory of its own beside it.
+/// A temporary working directory, and its own home directory beside it.
 pub struct Workspace {
     root: tempfile::TempDir,
     environment: Vec<(String, String)>,

@@ -1,7 +1,7 @@
-//! Ports of 127.0.0.1 that nothing else can take while a test uses them.
+//! Ports of 127.0.0.1 that no other program can take while a test uses them.
 //!
-//! If a test binds a port, frees it and passes it on, another server may have taken it by then, and answer where a
-//! refusal is expected.
+//! If a test only binds a port, frees it and passes it on, another server may take the port meanwhile, and answer where
+//! a refusal is expected.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
-/// A port that refuses connections until this is dropped: a socket is bound to it and does not listen.
+/// A port that refuses connections until this value is dropped: a socket is bound to it, but does not listen.
 pub struct ClosedPort {
     _socket: OwnedFd,
     port: u16,
@@ -41,11 +41,11 @@ impl Default for ClosedPort {
     }
 }
 
-/// A port for a program that takes its port as a number, such as `sshd`, reserved until this is dropped.
+/// A port for a program that takes its port as a number, such as `sshd`. The port is reserved until this value is
+/// dropped.
 ///
-/// The port is below the range from which the system assigns ports to sockets that request any port, and locked by a
-/// file of the temporary directory, so that neither other connections nor other tests get it, in this process or
-/// another one.
+/// The port is below the range from which the system assigns ports to sockets that request any port. A lock on a file
+/// in the temporary directory keeps other tests from taking it, in this process or another one.
 pub struct ServerPort {
     _lock: File,
     port: u16,

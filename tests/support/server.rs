@@ -1,4 +1,4 @@
-//! A web server for tests: it answers by a closure, with a thread for each connection and one request on a connection.
+//! A web server for tests. A closure computes each response. Each connection has a thread, and serves one request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A request that the closure answers.
+/// A request, as the closure receives it.
 pub struct Request {
     /// Method and path with query: `GET /x?y`.
     pub line: String,

@@ -12,7 +12,7 @@ use rustix::termios;
 /// Time limit for an answer, far longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program on a pseudo-terminal of its own.
+/// A program on its own pseudo-terminal.
 pub struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
@@ -193,7 +193,7 @@ impl Terminal {
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // The reader ends when no process holds the other end any more.
+                // The reading thread ends when no process has the other end of the terminal open.
                 while let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(5)) {
                     self.receive(&bytes);
                 }
@@ -206,10 +206,11 @@ impl Terminal {
     }
 }
 
-/// An emulated screen. The emulator does not know the mode in which lines end at the edge (DECAWM), so this type adds it.
+/// An emulated screen. The emulator does not know the mode in which lines are broken at the right edge (DECAWM), so
+/// this type adds it.
 struct Screen {
     parser: vt100::Parser,
-    /// True if lines are broken at the edge.
+    /// True if text that reaches the right edge continues on the next line.
     wraps: bool,
     /// Incomplete control sequence or character.
     begun: Vec<u8>,
@@ -255,7 +256,7 @@ impl Screen {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A failed test must leave nothing running. An ended process cannot be killed, which is no error here.
+        // A failed test must leave no process. Killing an ended process fails, which does not matter.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

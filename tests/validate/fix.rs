@@ -148,8 +148,8 @@ fn json_and_test_files() {
     );
 }
 
-/// No fix is made if two names are near, if a change would not reduce the errors, or if the text may mean something
-/// else.
+/// No fix is made if two names are equally near, if a change would not reduce the number of errors, or if the text may
+/// have another meaning.
 fn uncertain() {
     for text in [
         "locals {\n  zone_a = 1\n  zone_b = 2\n  x = local.zone_c\n}\n",
@@ -169,7 +169,7 @@ fn uncertain() {
     }
 }
 
-/// Mistakes in one file are fixed, whatever mistakes another file has.
+/// Mistakes in one file are fixed even if another file cannot be parsed.
 fn unparseable() {
     let broken = "locals {\n  a: 1\n  b = [\n}\n";
     let w = Workspace::with(&[
@@ -202,7 +202,7 @@ fn diff() {
     assert_eq!(w.read("main.tf"), broken);
 }
 
-/// A module may belong to other configurations, too.
+/// Files of a module are not changed, because other configurations may use the module, too.
 fn modules() {
     let module = "variable \"x\" {\n  defalt = 1\n}\n";
     let w = Workspace::with(&[

@@ -126,7 +126,7 @@ fn compared(document: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Beginning of the names of collections of which all diagnostics are compared.
+/// Beginning of the names of collections for which all diagnostics are compared.
 const SINCE: &str = "since-1.11";
 
 /// Returns each diagnostic once, in a fixed order: a module with several calls is reported once or for each call.

@@ -63,7 +63,7 @@ impl Windows {
 
     fn ran(&self, command: &mut Command) -> Ran {
         let mut ran = support::ran(command.output().expect("wine starts"));
-        // Consoles of Windows end a line with two characters.
+        // Consoles of Windows end a line with a carriage return and a line feed.
         ran.stdout = ran.stdout.replace("\r\n", "\n");
         ran
     }

@@ -1,10 +1,12 @@
 //! The executable for Windows, run by Wine. `scripts/check-wine` builds it and runs these tests; without it they are skipped.
 //!
-//! Only a machine with Windows can test what Wine lacks or does differently: mandatory locks, symbolic links, access lists,
+//! Only a machine with Windows can test features that Wine lacks or implements differently: mandatory locks, symbolic links, access lists,
 //! consoles and their events, renames over open files.
 //!
-//! - [`machine`]: the program and its environment. - [`paths`]: paths in values and sources. - [`states`]: locks, crashes, states
-//!   of Linux. - [`plugins`]: providers of others.
+//! - [`machine`]: the program and its environment.
+//! - [`paths`]: paths in values and sources.
+//! - [`states`]: locks, crashes, states of Linux.
+//! - [`plugins`]: third-party providers.
 
 #![allow(
     clippy::expect_used,
@@ -76,7 +78,7 @@ fn program_knows_itself_and_its_plugins() {
     w.run(&["self-check"])
         .ok()
         .shows(&["for windows_amd64, linking: dynamic", "hashicorp/random"]);
-    // A version stays in the name, before the extension of executables.
+    // The version stays in the name of the executable, before the extension.
     w.run(&["internal-plugin", "link", "links"]).ok();
     let null = "links/registry.terraform.io/hashicorp/null/3.3.1/windows_amd64/terraform-provider-null_v3.3.1.exe";
     assert!(w.files.exists(null));

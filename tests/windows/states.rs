@@ -4,7 +4,7 @@ use support::running::until;
 
 use crate::machine::Windows;
 
-/// A command that ends as soon as the file `go` exists. Wine's `ping` waits one second.
+/// A command that runs until the file `go` exists. Wine's `ping` waits for one second.
 const WAITING: &str = r#"
 resource "terraform_data" "first" {
   input = 1
@@ -46,7 +46,7 @@ fn killed_run_leaves_its_results_and_no_process() {
     };
     let mut running = w.start(&["apply", "-no-color", "-auto-approve"]);
     running.sees("(local-exec): waiting");
-    // Dropping it kills the process.
+    // Dropping the value kills the process.
     drop(running);
     let list = w.run(&["state", "list"]).ok();
     assert!(list.stdout.contains("terraform_data.first\n"), "{}", list.all());

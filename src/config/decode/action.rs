@@ -32,7 +32,7 @@ impl Decoder<'_> {
         let (ty, name) = (labels.next()?, labels.next()?);
         let valid_type = parts::check_name(&ty, "Invalid action type name", self.diagnostics);
         parts::check_name(&name, "Invalid action name", self.diagnostics);
-        // Unlike in resources, arguments of the provider are in a block of their own, so that any other name is a mistake.
+        // Unlike in resources, the provider's arguments are in a separate `config` block. So any other name here is a mistake.
         let mut taken = parts::exact(block.body, ACTION, self.diagnostics);
         let (count, for_each) = (taken.attribute("count"), taken.attribute("for_each"));
         self.count_and_for_each(count.as_ref(), for_each.as_ref());
@@ -93,8 +93,8 @@ impl Decoder<'_> {
                 .attribute("on_failure")
                 .map(|a| self.on_failure_keyword(&a))
                 .unwrap_or_default(),
-            // An element that could not be read counts as written: its error has been reported, so the list is not
-            // called empty.
+            // An element that could not be read counts as present. Its error has been reported, so the list must not be reported as empty,
+            // too.
             actions: actions.iter().flatten().flatten().cloned().collect(),
             range,
         };
@@ -231,7 +231,7 @@ impl Decoder<'_> {
                 "Each element of \"actions\" names one action; these are several.",
             ),
         };
-        // `semi_static` may have pointed at the key; a problem without a range belongs to the whole element.
+        // `semi_static` may have set the range of the key. A problem without a range applies to the whole element.
         let placed = problem.subject.is_some();
         self.diagnostics
             .push(if placed { problem } else { problem.at(expr.range()) });

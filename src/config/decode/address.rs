@@ -9,7 +9,7 @@ use crate::decode::parts;
 /// Renders a traversal as an address in the form of the command line, so that one parser reads both.
 pub(crate) fn text(traversal: &Traversal) -> Result<String, Diagnostic> {
     let mut out = traversal.root.to_string();
-    // An index follows `module.NAME` or `TYPE.NAME`, and the name before the last one shows which.
+    // An index selects a module after `module.NAME`, and a resource after `TYPE.NAME`; `before` tells them apart.
     let (mut before, mut last) = ("", &*traversal.root);
     for step in &traversal.steps {
         match step {
@@ -54,7 +54,7 @@ pub(crate) fn first_key(expr: &Expr) -> &Range {
 }
 
 /// Splits an address into its static steps and the key expressions in it, in source order. `None` if the expression is
-/// no address.
+/// not an address.
 pub(crate) fn with_dynamic_keys(expr: &Expr) -> Option<(Traversal, Vec<&Expr>)> {
     match expr {
         Expr::Traversal(t) => Some((t.clone(), Vec::new())),

@@ -113,7 +113,8 @@ impl Decoder<'_> {
         let mut asserts = 0;
         for block in taken.blocks {
             if &*block.ty == "assert" {
-                // An invalid assert block counts: its error is reported, and the block is not empty.
+                // An invalid assert block counts, too: its error is reported, so the check block must not be reported
+                // as empty.
                 asserts += 1;
                 check.asserts.extend(self.check_rule(block, "assert"));
             } else if let Some(first) = &data {

@@ -1,7 +1,7 @@
 //! Decodes the syntax tree of a file to typed blocks.
 //!
-//! Functions here take a block by value and move its parts: when the arguments of the language have been taken out, the
-//! rest of the body is left for a schema. Problems are reported, and valid parts are returned nevertheless.
+//! Functions here take a block by value and move its parts. They take out the arguments that the language defines; the
+//! provider's schema describes the rest of the body. Problems are reported, and valid parts are returned nevertheless.
 
 mod action;
 pub(crate) mod address;
@@ -80,7 +80,7 @@ pub(crate) struct Decoder<'d> {
 const TOP: BodySpec<'static> = BodySpec {
     attributes: &[],
     blocks: &[
-        // Only OpenTofu has it; see `top`.
+        // Only OpenTofu has `language` blocks; see `top`.
         ("language", &[]),
         ("terraform", &[]),
         ("required_providers", &[]),

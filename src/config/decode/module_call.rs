@@ -219,7 +219,7 @@ pub(crate) fn literal_address(call: &mut ModuleCall, diagnostics: &mut Diagnosti
 
 /// Returns the text of a string without templates.
 fn literal_text(expr: &Expr) -> Option<Arc<str>> {
-    // In the JSON syntax, any string may be a template; only its text shows that it is none.
+    // In the JSON syntax, any string may be a template, so its text is searched for template sequences.
     let in_json = matches!(expr, Expr::Json(_));
     expr.as_literal_text()
         .filter(|text| !in_json || !(text.contains("${") || text.contains("%{")))

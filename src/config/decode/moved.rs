@@ -150,7 +150,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Returns the `destroy` of a removed block without `lifecycle`: Terraform destroys the object, OpenTofu
+    /// Returns the value of `destroy` for a removed block without `lifecycle`: Terraform destroys the object, OpenTofu
     /// forgets it.
     fn removed_without_lifecycle(&mut self, range: &Range) -> Option<bool> {
         let mode = Tool::current();

@@ -34,7 +34,7 @@ impl Taken {
     }
 }
 
-/// Sorts a body into the content that the spec expects and the rest, which is not checked.
+/// Splits a body into the content that the spec expects and the rest, which is not checked.
 pub(crate) fn partial(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Taken {
     let body = content::resolve(body, spec, diagnostics);
     content::partial(&body, spec, diagnostics);
@@ -161,9 +161,9 @@ pub(crate) fn check_name(label: &Label, summary: &str, diagnostics: &mut Diagnos
 pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Value> {
     match expr {
         Expr::Literal { value, .. } => return Some(value.clone()),
-        // Constants are no templates: `${` has no meaning in a JSON string here.
+        // Constants are not templates: `${` has no meaning in a JSON string here.
         Expr::Json(json) => return Some(json.node().literal()),
-        // The parser has reported it.
+        // The parser has reported the invalid expression.
         Expr::Invalid { .. } => return None,
         _ => {}
     }
@@ -356,7 +356,7 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
             }
             Ok(reference) if reference.remaining.is_empty() => out.push(reference),
             Ok(reference) => {
-                // The error points at the part behind the object's address.
+                // The error points at the part after the object's address.
                 let mut attribute = traversal.range.clone();
                 attribute.start = reference.range.end;
                 diagnostics.push(

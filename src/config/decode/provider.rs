@@ -84,7 +84,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Returns the collection of a provider configuration's instances, which only OpenTofu has.
+    /// Returns the `for_each` argument of a provider configuration, which only OpenTofu has.
     fn provider_for_each(&mut self, attribute: Option<Attribute>, has_alias: bool) -> Option<Expr> {
         let attribute = attribute?;
         if !Mode::current().has_opentofu() {
@@ -98,7 +98,8 @@ impl Decoder<'_> {
             );
             return None;
         }
-        // The alias of an override file's block may be wrong, but it is there.
+        // `has_alias` is true for a block of an override file even if its alias is invalid, because that error has been
+        // reported.
         if !has_alias {
             self.diagnostics.push(
                 Diagnostic::error(

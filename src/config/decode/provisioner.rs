@@ -14,7 +14,8 @@ const PROVISIONER: BodySpec<'static> = BodySpec {
     blocks: &[("connection", &[]), ("lifecycle", &[]), ("_", &[])],
 };
 
-/// Vendor provisioners that Terraform has removed. Naming one is explained, instead of reported as a missing plugin.
+/// Vendor provisioners that Terraform has removed. A block that names one is reported with an explanation, and not as a
+/// missing plugin.
 const REMOVED: &[&str] = &["chef", "habitat", "puppet", "salt-masterless"];
 
 impl Decoder<'_> {

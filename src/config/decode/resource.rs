@@ -30,7 +30,7 @@ const MANAGED: BodySpec<'static> = BodySpec {
     ],
 };
 
-/// Data sources and ephemeral resources.
+/// Content of `data` and `ephemeral` blocks.
 const READ: BodySpec<'static> = BodySpec {
     attributes: ATTRIBUTES,
     blocks: &[("locals", &[]), ("lifecycle", &[]), ("_", &[])],
@@ -38,7 +38,7 @@ const READ: BodySpec<'static> = BodySpec {
 
 const LIFECYCLE: BodySpec<'static> = BodySpec {
     attributes: &[
-        // Only OpenTofu has it; see `lifecycle_spec`.
+        // Only OpenTofu has `enabled`; see `lifecycle_spec`.
         ("enabled", false),
         ("create_before_destroy", false),
         ("prevent_destroy", false),
@@ -108,7 +108,7 @@ impl Decoder<'_> {
             range,
             type_range: ty.range,
         };
-        // The name of the implied provider is a part of the type: where that is no name, one error is enough.
+        // The name of the implied provider is a part of the type. If the type is invalid, its own error is enough.
         if valid_type {
             self.check_implied_provider(&resource);
         }
@@ -441,7 +441,7 @@ impl Decoder<'_> {
             }
             return false;
         };
-        // Any new diagnostic, about the reference or one of its keys, makes the expression unusable.
+        // Any new diagnostic about the reference or one of its keys makes the expression unusable.
         let before = self.diagnostics.len();
         match lang::refs::whole_reference(&traversal).map(|r| r.subject) {
             Ok(Referenceable::Resource(r)) if r.mode == Mode::Managed => {}

@@ -17,7 +17,7 @@ const STATE_STORE: BodySpec<'static> = BodySpec {
 };
 
 impl Decoder<'_> {
-    /// Takes the block of the provider out of a `state_store` block. The rest is for the store's schema.
+    /// Decodes a `state_store` block, and takes the `provider` block out of it. The store's schema describes the rest.
     pub(super) fn state_store(&mut self, block: Block) -> Option<Backend> {
         let range = parts::header(&block);
         let label = block.labels.into_iter().next()?;

@@ -32,7 +32,7 @@ impl Decoder<'_> {
             out.required_versions
                 .extend(constraint(&a.expr, Dialect::Module, self.diagnostics));
         }
-        // OpenTofu leaves these to Terraform in Terraform's files.
+        // In the mode of OpenTofu, the arguments below are ignored in Terraform's files: they are meant for Terraform.
         let heeded = !Mode::current().is_opentofu() || is_of_opentofu(&block.header.file);
         if let Some(a) = taken.attribute("experiments").filter(|_| heeded) {
             self.experiments(&a);
@@ -80,7 +80,8 @@ impl Decoder<'_> {
                         self.no_block_here(inner, "a setting for the provider is an argument.");
                     }
                     for attribute in &block.body.attributes {
-                        // It is sent to the provider before anything is evaluated, so only constants are allowed.
+                        // Settings are sent to the provider before anything is evaluated, so only constants are
+                        // allowed.
                         parts::constant(&attribute.expr, self.diagnostics);
                     }
                     if self.provider_name(&label.text, &range) {
@@ -235,7 +236,7 @@ impl Decoder<'_> {
         match Constraint::parse(text, Dialect::Provider, at) {
             Ok(constraint) => Some(constraint),
             Err(error) => {
-                // A constraint that only the stricter dialect of providers refuses is reported at the whole entry.
+                // A constraint that only the stricter dialect of providers rejects is reported at the whole entry.
                 let place = match Constraint::parse(text, Dialect::Module, at) {
                     Ok(_) => entry,
                     Err(_) => at,

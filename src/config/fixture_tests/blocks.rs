@@ -279,7 +279,7 @@ fn expression_that_is_too_deep_or_too_long_is_one_error_each_time() {
             assert_eq!(summaries(&text), [summary; 2], "{}", &text[..60]);
         }
     }
-    // The rest of the file is read as if the blocks had ended there.
+    // The rest of the file is read as if the blocks had ended at the limit.
     assert_eq!(summaries(&"a {\n".repeat(n))[0], deep);
 }
 

@@ -23,7 +23,7 @@ struct Parsed {
     losses: Losses,
 }
 
-/// Version constraint of a module that this program does not satisfy.
+/// A version constraint of a module that this program does not meet.
 struct Unmet {
     constraint: Constraint,
     /// True if the constraint is for OpenTofu.
@@ -131,13 +131,15 @@ impl Loader<'_> {
     }
 
     /// Returns the constraints that this version of the tool does not meet. Constraints in override files take
-    /// precedence. The constraints of a file are for the tool whose ending the file has.
+    /// precedence. Constraints in a `.tofu` file are compared with OpenTofu's version, those in a `.tf` file with
+    /// Terraform's.
     fn unmet_versions(&self, bodies: &[(FileKind, Arc<Body>)]) -> Vec<Unmet> {
         let required = |overriding: bool| -> Vec<Unmet> {
             let of_kind = bodies
                 .iter()
                 .filter(|(kind, _)| !kind.query && kind.overriding == overriding);
-            // OpenTofu leaves the constraints in Terraform's files to Terraform.
+            // In the mode of OpenTofu, constraints in Terraform's files are ignored: they are about versions of
+            // Terraform.
             let heeded = of_kind.filter(|(kind, _)| kind.opentofu || !Mode::current().is_opentofu());
             let all = heeded.flat_map(|(kind, body)| {
                 let of_tool = |constraint| Unmet {

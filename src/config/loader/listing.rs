@@ -1,4 +1,4 @@
-//! The files of a directory that are read.
+//! Lists the files of a directory that configurations are read from.
 
 use addrs::program::Mode;
 use syntax::Diagnostic;
@@ -7,7 +7,7 @@ use super::file_kind::FileKind;
 use crate::file_names;
 use crate::files::{FileSource, join};
 
-/// Returns the warning about files of OpenTofu that have a file of Terraform beside them.
+/// Returns the warning about OpenTofu's files that are not read because Terraform has a file of the same name.
 pub(crate) fn contradiction(left_out: &[String]) -> Option<Diagnostic> {
     let first = left_out.first()?;
     let more = match left_out.len() - 1 {
@@ -26,8 +26,8 @@ pub(crate) fn contradiction(left_out: &[String]) -> Option<Diagnostic> {
 /// A file that is read: its kind and its name.
 type Named = (FileKind, String);
 
-/// Lists the files of a directory that the mode of the process reads, and OpenTofu's files that it leaves out although
-/// it reads such files.
+/// Lists the files of a directory that the mode of the process reads, and the names of OpenTofu's files that it leaves
+/// out because Terraform has a file of the same name.
 pub(super) fn listed(files: &dyn FileSource, dir: &str) -> std::io::Result<(Vec<Named>, Vec<String>)> {
     let mut names = files.list(dir)?;
     let left_out = file_names::select(&mut names, Mode::current());
@@ -38,7 +38,7 @@ pub(super) fn listed(files: &dyn FileSource, dir: &str) -> std::io::Result<(Vec<
     Ok((kinds.collect(), left_out.collect()))
 }
 
-/// Lists the configuration files of a directory, and if they are JSON.
+/// Lists the paths of the configuration files of a directory, with true for those in the JSON syntax.
 pub(crate) fn configuration_files(files: &dyn FileSource, dir: &str) -> std::io::Result<Vec<(String, bool)>> {
     let (kinds, _) = listed(files, dir)?;
     let own = kinds.into_iter().filter(|(kind, _)| !kind.query);

@@ -140,7 +140,7 @@ impl Config {
     }
 
     /// Returns the provider configuration that manages a resource. For a resource without a block, it is the default
-    /// one that its type implies, as its module resolves it.
+    /// configuration of the provider that the resource's type implies in its module.
     #[must_use]
     pub fn provider_for(&self, address: &ConfigResource) -> AbsProviderConfig {
         let Some(node) = self.node(&address.module) else {

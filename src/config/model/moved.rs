@@ -25,7 +25,7 @@ pub struct MoveEndpoint {
     pub range: Range,
 }
 
-/// Subject of a move.
+/// Object that a `moved` block moves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MoveSubject {
     /// A module call if the last steps of both sides have no key; otherwise an instance of a call.
@@ -41,7 +41,8 @@ pub struct Removed {
     /// Address that is no longer managed, relative to the declaring module: a module or a resource, without keys.
     pub from: Target,
     pub from_range: Range,
-    /// The lifecycle argument `destroy`: objects are forgotten if it is false. Without it they are destroyed, unless the state says otherwise.
+    /// The lifecycle argument `destroy`. If it is false, objects are forgotten. If it is missing, they are destroyed, unless the state says
+    /// otherwise.
     pub destroy: Option<bool>,
     /// Provisioners that run before objects are destroyed.
     pub provisioners: Vec<Provisioner>,
@@ -70,8 +71,7 @@ impl ImportBy {
 /// An `import` block.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// Target address, relative to the declaring module, as written; its keys may be expressions of `each.key` and the
-    /// like.
+    /// Target address, relative to the declaring module, as written. Its keys may be expressions, such as `each.key`.
     pub to: Expr,
     /// Target address without keys.
     pub to_resource: ConfigResource,
@@ -81,7 +81,7 @@ pub struct Import {
     pub by: ImportBy,
     /// Elements, each of which is one import.
     pub for_each: Option<Expr>,
-    /// Provider configuration, if named, for a target without configuration.
+    /// Provider configuration that the block names, for a target without a `resource` block.
     pub provider_ref: Option<ProviderRef>,
     /// Range of the `provider` argument.
     pub provider_range: Option<Range>,

@@ -13,7 +13,7 @@ use crate::version::Constraint;
 #[derive(Clone, Debug)]
 pub struct ProviderConfig {
     pub address: LocalProviderConfig,
-    /// Collection whose elements have an instance of the configuration each (OpenTofu).
+    /// Collection with one instance of the configuration for each element (OpenTofu only).
     pub for_each: Option<Expr>,
     /// Arguments that the provider's schema describes.
     pub body: Arc<Body>,

@@ -1,4 +1,4 @@
-//! Provider configurations as a module sees them, and which instance of one it sees.
+//! Provider configurations that a module can use, and the instance that it uses of each.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::module_call::ModuleCall;
 use crate::model::provider::ProviderConfig;
 use crate::model::provider_ref::ProviderRef;
 
-/// The key of a provider instance that a module call passes, and where it is evaluated.
+/// The key that selects the provider instance which a module call passes, and the scope in which the key is evaluated.
 #[derive(Clone, Debug)]
 pub struct PassedKey {
     /// The calling module.
@@ -20,14 +20,14 @@ pub struct PassedKey {
     pub expr: Arc<Expr>,
 }
 
-/// Which instance of a provider configuration a module sees.
+/// Instance of a provider configuration that a module can use.
 #[derive(Clone, Debug)]
 pub(crate) enum Instance {
-    /// The configuration has no `for_each`.
+    /// The only instance: the configuration has no `for_each`.
     Only,
-    /// Any instance: a reference needs a key.
+    /// Any of several instances: a reference must select one by a key.
     Any,
-    /// One instance, by the key that a caller passed.
+    /// The instance that a caller selected by this key.
     Passed(PassedKey),
 }
 
@@ -58,7 +58,7 @@ impl Visible {
         }
     }
 
-    /// Returns the configuration as a called module sees it that gets it by this reference.
+    /// Returns this configuration for a called module, to which the caller passes it by `reference`.
     pub fn passed(&self, reference: &ProviderRef, caller: &addrs::Module, call: &ModuleCall) -> Visible {
         let Some(expr) = &reference.key else {
             return self.clone();

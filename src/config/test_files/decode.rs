@@ -76,7 +76,7 @@ const ASSERT: BodySpec<'static> = BodySpec {
 
 pub(super) struct TestDecoder<'d> {
     pub diagnostics: &'d mut Diagnostics,
-    /// Reads the mock data in a directory.
+    /// Function that reads the mock data files in a directory.
     pub mock_data: &'d mut dyn FnMut(&str, &Range, &mut Diagnostics) -> Vec<Body>,
 }
 

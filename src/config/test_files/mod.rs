@@ -1,9 +1,9 @@
 //! Test files (`*.tftest.hcl`, `*.tftest.json`, those of OpenTofu) and their mock data (`*.tfmock.hcl`, `*.tfmock.json`): decoded to typed
 //! blocks.
 //!
-//! They are in the directory of the root module and in one test directory; subdirectories are not searched. This crate
-//! reads them, not the crate that runs them, because they share the grammar of variables, providers and conditions with
-//! the configuration, and because commands that never run a test check them, too.
+//! Test files are in the directory of the root module and in one test directory; subdirectories are not searched. They are decoded in this
+//! crate, not in the one that runs them, for two reasons: they share the grammar of variables, providers and conditions with the
+//! configuration, and commands that never run a test check them, too.
 
 mod decode;
 mod mocks;
@@ -86,7 +86,7 @@ pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> 
     out
 }
 
-/// Parses a file. `None` if it has syntax errors: missing arguments are reported when the text can be read.
+/// Parses a file. `None` if it has syntax errors: the file is then not decoded, so that no missing arguments are reported.
 fn parsed(
     files: &dyn FileSource,
     path: &str,

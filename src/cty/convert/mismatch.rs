@@ -1,4 +1,4 @@
-//! Explanations of conversions between types that do not exist.
+//! Explanations of why a value of one type does not convert to another type.
 
 use super::{can_convert, distinct};
 use crate::Type;
@@ -43,8 +43,8 @@ pub fn mismatch_message(got: &Type, want: &Type) -> String {
     }
 }
 
-/// Returns true if the names of both types explain the mismatch. If a value of one type may convert to the other, the
-/// type is not the cause, and two structural types have the same name.
+/// Returns true if naming both types explains the mismatch. Otherwise the cause is deeper: in an element type, in an
+/// attribute, or in the value.
 fn names_distinguish(got: &Type, want: &Type) -> bool {
     match (got, want) {
         _ if got.is_primitive() != want.is_primitive() => true,
@@ -88,8 +88,8 @@ fn objects(got: &ObjectType, want: &ObjectType) -> String {
         [one, two] => return format!("attributes {one} and {two} are required"),
         [most @ .., last] => return format!("attributes {}, and {last} are required", most.join(", ")),
     }
-    // An attribute whose type never converts is reported before one that fails for some values only. Unsafe
-    // conversions first: with `safe_only`, more attributes fail.
+    // The first pass allows unsafe conversions, so it finds an attribute whose type never converts. The second pass
+    // finds one that fails for some values only.
     for safe_only in [false, true] {
         for a in want.attributes() {
             if let Some(ty) = got.get(&a.name)

@@ -1,8 +1,8 @@
 //! Conversion of values to types, and unification: the common type of several types.
 //!
-//! Types alone decide if a conversion exists ([`can_convert`]); some conversions then fail for certain values (text
-//! that is no number) and are called unsafe. [`convert`] checks the types once for the whole value, then walks the
-//! value. [`unify`] finds a common type.
+//! Types alone decide if a conversion exists ([`can_convert`]). A conversion that fails for certain values is called
+//! unsafe: text, for example, may not be a number. [`convert`] checks the types once for the whole value, then walks
+//! the value. [`unify`] finds a common type.
 
 mod mismatch;
 mod unify;
@@ -68,7 +68,8 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
         // Unsafe, because order and duplicates are lost.
         (Type::List(e), Type::Set(w)) => !safe_only && can(e, w),
         (Type::Tuple(has), Type::List(w) | Type::Set(w)) => match element_target(has, w, safe_only) {
-            // If the common type contains `any`, each value would need another type.
+            // The common type is `any` if one of the types is. Only if all of them are, the elements have one type,
+            // which a collection requires.
             Some(Type::Dynamic) => has.iter().all(|t| *t == Type::Dynamic),
             Some(target) => distinct(has).into_iter().all(|t| can(t, &target)),
             None => false,
@@ -78,7 +79,7 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
             element_target(&types, w, safe_only)
                 .is_some_and(|target| distinct(&types).into_iter().all(|t| can(t, &target)))
         }
-        // The presence of attributes shows only in the value. An optional attribute may have a type that does not fit,
+        // Only the value shows which attributes are present. An optional attribute may have a type that does not fit,
         // as long as the map has no such element.
         (Type::Map(e), Type::Object(wants)) => {
             !safe_only && wants.attributes().iter().all(|want| want.optional || can(e, &want.ty))
@@ -118,7 +119,7 @@ fn fail<T>(path: &Steps, message: impl Into<String>) -> Result<T, ConvertError> 
 
 /// Converts a value. `plain` is `to` without optional attributes, computed once, so that all elements share one type.
 fn apply(value: &Value, to: &Type, plain: &Type, path: &mut Steps) -> Result<Value, ConvertError> {
-    // Marks are put aside during the conversion, and back on its result.
+    // Marks are removed for the conversion, and added to its result.
     if !value.marks().is_empty() {
         let (bare, marks) = value.clone().unmark();
         return Ok(apply(&bare, to, plain, path)?.with_marks(marks));
@@ -265,7 +266,8 @@ fn to_sequence(
         true => Value::set(element, items),
         false => Value::list(element, items),
     };
-    // Without elements, `any` as element type can only be replaced by the source's element type.
+    // An empty collection has no elements to determine the type that replaces `any`, so the source's element type is
+    // used.
     if items.is_empty() {
         let element = match from.element() {
             Some(own) if want == Type::Dynamic => own.clone(),
@@ -353,7 +355,7 @@ fn map_elements(value: &Value, want: &Type, plain: Type, path: &mut Steps) -> Re
     Ok(Value::map_of_sorted(element, keys.iter().cloned().zip(out).collect()))
 }
 
-/// Converts the elements to one common type, as their types may differ if the target type is partly open.
+/// Converts the elements to one common type: they may have different types if the target type contains `any`.
 fn uniform(
     items: Vec<Value>,
     plain: &Type,
@@ -406,7 +408,7 @@ fn convert_unknown(from: &Type, known: Option<&Refinements>, to: Type) -> Value 
             out.length_min = known.and_then(|r| r.length_min);
             out.length_max = known.and_then(|r| r.length_max);
             if matches!(to, Type::Set(_)) {
-                // Equal elements become one element, but never none.
+                // If all elements are equal, the set has one element, but never none.
                 out.length_min = out.length_min.map(|n| n.min(1));
             }
         }

@@ -15,14 +15,14 @@ use std::cmp::Ordering;
 use super::{can_convert, convert, distinct};
 use crate::{ConvertError, Type, Value};
 
-/// Returns the common type of `types`, or `None`. Conversions that fail for some values count, as in conditionals and
-/// collections.
+/// Returns the common type of `types`, or `None`. Conversions that fail for some values are allowed, as in conditionals
+/// and collections.
 #[must_use]
 pub fn unify(types: &[Type]) -> Option<Type> {
     unify_types(types, false)
 }
 
-/// Returns the common type of `types`, or `None`. Only conversions that succeed for every value count.
+/// Returns the common type of `types`, or `None`. Only conversions that succeed for every value are allowed.
 #[must_use]
 pub fn unify_safe(types: &[Type]) -> Option<Type> {
     unify_types(types, true)
@@ -113,8 +113,8 @@ impl Unification {
         if let Some(places) = parts_by_place(types) {
             let parts: Option<Vec<Type>> = places.iter().map(|parts| self.common(parts)).collect();
             let whole = with_parts(types.first()?, parts?);
-            // The parts were unified one by one. If a part became `any`, the types may still not convert to the
-            // result.
+            // The parts were unified one by one. If the type of a part became `any`, the whole types may still not
+            // convert to the result.
             if self.all_convert(types, &whole) {
                 return Some(whole);
             }

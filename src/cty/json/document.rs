@@ -1,4 +1,4 @@
-//! JSON documents without an external library, since authors of plugins choose their own.
+//! JSON documents without an external library, so that authors of plugins can choose their own JSON library.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -74,7 +74,7 @@ impl Json {
         }
     }
 
-    /// Returns the value of a truth value.
+    /// Returns the value of a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -83,7 +83,7 @@ impl Json {
         }
     }
 
-    /// Returns the value of a whole number of 64 bits.
+    /// Returns the value of a whole number that fits 64 bits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {

@@ -30,7 +30,7 @@ pub(super) fn write<S: Sink>(value: &Value, ty: &Type, out: &mut S) -> Result<()
         return Err(CodecError::new("value is not known"));
     }
     if *ty == Type::Dynamic && *value.ty() != Type::Dynamic {
-        // Without the type beside it, the value could not be read back.
+        // Without its type, the value could not be read back.
         out.begin(Brackets::Object, 2);
         out.name("value");
         write(value, value.ty(), out)?;

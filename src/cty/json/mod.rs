@@ -1,8 +1,8 @@
 //! The JSON form of values and types in the plugin protocol, the state file and the plan's JSON.
 //!
 //! There are two forms: the typed one (`to_json`, `from_json`), in which a value of type `any` carries its type, and
-//! the simple one (`to_simple_json`, `from_simple_json`), which users write and read. Documents are those of the
-//! library serde_json, with the feature of that name; [`Json`] needs no library.
+//! the simple one (`to_simple_json`, `from_simple_json`), which users write and read. With the feature `serde_json`,
+//! documents are those of that library; [`Json`] needs no library.
 
 mod document;
 #[cfg(feature = "serde_json")]

@@ -54,7 +54,8 @@ impl<'t> Members<'t> {
         self.0.push((name, value));
     }
 
-    /// Sorts the members, which texts of this crate already are. The last of several members with one name is used.
+    /// Sorts the members, unless they are sorted already, as in text that this crate wrote. The last of several members
+    /// with one name is used.
     fn finished(mut self) -> Members<'t> {
         if !self.0.is_sorted_by(|(a, _), (b, _)| a < b) {
             // The members are reversed first, because the stable sort keeps this order for equal names, and `dedup_by`

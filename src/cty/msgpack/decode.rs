@@ -6,7 +6,7 @@ use super::{MAX_REFINEMENT_BYTES, REFINED, refinement};
 use crate::codec::{CodecError, MAX_DEPTH, map_of, uniform};
 use crate::{Number, ObjectType, Refinements, Step, Type, Value, json};
 
-/// Decodes a value of this type. All bytes must belong to it.
+/// Decodes a value of this type. Bytes after the value are an error.
 pub fn decode(bytes: &[u8], ty: &Type) -> Result<Value, CodecError> {
     let mut reader = Reader { bytes };
     let value = read(&mut reader, ty, 0)?;
@@ -114,7 +114,7 @@ impl<'b> Reader<'b> {
 
     /// Skips the next value.
     fn skip(&mut self, depth: usize) -> Result<(), CodecError> {
-        // Skipped values recur like others, so a nested one could exhaust the stack.
+        // Skipped values are read recursively, too, so deep nesting could exhaust the stack.
         check_depth(depth)?;
         let code = self.peek()?;
         let parts = match code {
@@ -270,7 +270,7 @@ fn read_object(from: &mut Reader<'_>, ty: &Arc<ObjectType>, depth: usize) -> Res
                 items.push(read(from, &attribute.ty, depth + 1).map_err(step)?);
             }
             _ => {
-                // Back to before the name, which is read again.
+                // The reader goes back to the name, which `read_unordered` reads again.
                 from.bytes = before;
                 return read_unordered(from, ty, items, i, depth);
             }
@@ -302,8 +302,7 @@ fn read_unordered(
     let items: Option<Vec<Value>> = slots.into_iter().collect();
     match items {
         Some(items) => Ok(Value::object_of(ty, items)),
-        // There were as many known names as attributes, so if one attribute is missing, the name of another is
-        // there twice.
+        // There were as many known names as attributes. So if one attribute is missing, another one occurs twice.
         None => Err(CodecError::new("an attribute has two values")),
     }
 }

@@ -100,7 +100,7 @@ fn collections_and_objects() {
     let object = Value::object([("b", Value::string("x")), ("a", Value::null(Type::Number))]);
     check(&object, object.ty(), "82a161c0a162a178");
     check(&Value::empty_tuple(), &Type::tuple([]), "90");
-    // The order of attributes is free, but their names are not.
+    // The attributes can be in any order, but their names must be those of the type.
     assert_eq!(
         decode(&[0x82, 0xa1, b'b', 0xa1, b'x', 0xa1, b'a', 0xc0], object.ty()).unwrap(),
         object

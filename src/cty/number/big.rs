@@ -389,7 +389,8 @@ impl Magnitude {
     }
 }
 
-/// Rounds `mantissa * 2^exponent` with something negligible added (or subtracted).
+/// Rounds `mantissa * 2^exponent` after the addition or subtraction of a number that is too small to matter except for
+/// the direction of rounding.
 fn nudge(negative: bool, mantissa: &UBig, exponent: i64, away: bool, precision: u32) -> Big {
     let room = precision as usize + 2;
     let mut wide = mantissa << room;

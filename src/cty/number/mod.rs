@@ -44,11 +44,11 @@ impl Number {
         precision: TEXT_PRECISION,
     });
 
-    /// Parses decimal text at 512 bits; `None` if it is no number.
+    /// Parses decimal text at 512 bits; `None` if it is not a number.
     ///
-    /// Accepted are a sign, digits with or without a point, an exponent (`e` for powers of ten, `p` for powers of two),
-    /// and `inf`. A number too large or too small to be represented is refused: it must not silently become infinity or
-    /// zero.
+    /// A number may have a sign, digits with or without a point, and an exponent (`e` for powers of ten, `p` for powers
+    /// of two); `inf` is accepted, too. A number too large or too small to be represented is refused: it must not
+    /// silently become infinity or zero.
     #[must_use]
     pub fn parse(text: &str) -> Option<Number> {
         // This is a fast path for the common case: up to 18 digits, which fit 64 bits.

@@ -122,7 +122,7 @@ fn upper(value: &Value) -> Bound {
     }
 }
 
-/// Returns the bound that holds for both values.
+/// Returns the wider of two bounds, which holds for both values; none if one of the values has no bound.
 fn wider(a: Bound, b: Bound, further: fn(&Number, &Number) -> bool) -> Bound {
     let ((a, a_inclusive), (b, b_inclusive)) = (a?, b?);
     if further(&a, &b) {

@@ -173,7 +173,7 @@ impl Value {
 
     /// Creates an object of type `ty`, from attribute values in the order of the type's attributes.
     ///
-    /// If a value's type differs from the attribute's (because that is dynamic), the object has a type of its own.
+    /// If an attribute's type is dynamic, the value's own type replaces it in the type of the object.
     #[must_use]
     pub fn object_of(ty: &Arc<ObjectType>, values: Vec<Value>) -> Value {
         debug_assert_eq!(ty.len(), values.len(), "object with missing attributes");
@@ -202,7 +202,7 @@ impl Value {
         Value::tuple(Vec::new())
     }
 
-    // ---- what it is -------------------------------------------------------------------------------------------
+    // ---- type and state ----------------------------------------------------------------------------------------
 
     #[must_use]
     pub fn ty(&self) -> &Type {
@@ -307,7 +307,7 @@ impl Value {
         }
     }
 
-    /// Returns the elements of a known, non-null list, set or tuple. Marks of the whole are not on them.
+    /// Returns the elements of a known, non-null list, set or tuple. They do not carry the marks of the value itself.
     #[must_use]
     pub fn as_seq(&self) -> Option<&[Value]> {
         match (&self.kind, &self.ty) {
@@ -316,7 +316,8 @@ impl Value {
         }
     }
 
-    /// Returns the elements of a known, non-null map or object, sorted by name. Marks of the whole are not on them.
+    /// Returns the elements of a known, non-null map or object, sorted by name. They do not carry the marks of the
+    /// value itself.
     pub fn entries(&self) -> Option<impl Iterator<Item = (&Arc<str>, &Value)>> {
         // Slices of names and values, or of pairs, so that one iterator type serves both.
         type Parts<'a> = (&'a [ObjectAttribute], &'a [Value], &'a [(Arc<str>, Value)]);

@@ -44,8 +44,8 @@ impl Value {
         Value::unknown(Type::Dynamic)
     }
 
-    /// Returns the single value that refinements permit, if there is one. A list of a certain length counts, with
-    /// unknown elements.
+    /// Returns the single value that refinements permit, if there is one. A list whose length is certain counts: its
+    /// elements are unknown.
     fn permitted_by(refinements: &Refinements, ty: &Type) -> Option<Value> {
         if !refinements.not_null {
             return None;

@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(sample().mark_paths(&paths), sample());
         let null = Value::null(sample().ty().clone());
         assert_eq!(null.clone().mark_paths(&paths), null);
-        // A mark for an element of a set is on the set.
+        // A mark for an element of a set moves to the set.
         let (bare, _) = sample().unmark_deep();
         let path = Path::root().attribute("set").index(Value::string("s"));
         assert_eq!(

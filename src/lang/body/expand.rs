@@ -54,7 +54,7 @@ impl Decoder {
     ) -> BTreeMap<Arc<str>, Vec<Expanded<'b>>> {
         let mut out: BTreeMap<Arc<str>, Vec<Expanded<'b>>> = BTreeMap::new();
         for block in &body.blocks {
-            // A schema may have a block type of this name; then it is no dynamic block.
+            // If the schema has a block type named `dynamic`, the block is one of that type.
             if &*block.ty == "dynamic" && !schema.blocks.contains_key("dynamic") {
                 let made = self.dynamic(block, schema, context);
                 if let Some(first) = made.first() {

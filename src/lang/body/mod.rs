@@ -23,15 +23,15 @@ pub use ranges::{expression_range, path_range};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObject, Nesting};
 
 /// Decodes a body to an object of its schema: attributes evaluated and converted, nested blocks collected, `dynamic`
-/// blocks expanded. The body holds only content of the schema: meta-arguments have been taken out. Invalid parts are
-/// unknown; the value always has the schema's implied type.
+/// blocks expanded. The caller has taken out meta-arguments, so that the body has only content of the schema. Invalid
+/// parts are unknown; the value always has the schema's implied type.
 #[must_use]
 pub fn decode_body(body: &Body, schema: &BlockSchema, context: Context<'_>) -> (Value, Diagnostics) {
     decode_body_of(body, schema, Own::default(), context)
 }
 
-/// Meta-arguments and nested blocks that the language defines for a block. They are not in the body any more; the
-/// errors about misspelt names suggest them.
+/// Meta-arguments and nested blocks that the language defines for a block. The body no longer contains them; errors
+/// about misspelt names suggest them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own {
     pub attributes: &'static [&'static str],
@@ -59,8 +59,9 @@ struct Decoder {
     depth: usize,
     /// Iterator variables of the enclosing dynamic blocks.
     iterators: Vec<Arc<str>>,
-    /// True in the content of a dynamic block whose number of blocks is unknown. Only names are checked then, and
-    /// nothing is evaluated, as in HCL: its expressions may be invalid if there is no such block.
+    /// True in the content of a dynamic block whose number of blocks is unknown. As in HCL, only the names in its
+    /// expressions are checked, and nothing is evaluated: the expressions may be invalid, which does not matter if no
+    /// block is generated.
     unevaluated: bool,
 }
 
@@ -102,7 +103,7 @@ impl Decoder {
             if schema.attributes.contains_key(name) {
                 continue;
             }
-            // In the JSON syntax, arguments and blocks look alike, and share one message.
+            // In the JSON syntax, arguments and blocks look alike, so one message serves for both.
             if matches!(attribute.expr, Expr::Json(_)) {
                 let expected = schema.attributes.keys().chain(schema.blocks.keys()).map(|k| &**k);
                 self.diagnostics.push(syntax::json::extraneous(attribute, expected));
@@ -151,7 +152,7 @@ impl Decoder {
     ) -> Value {
         let ty = schema.implied_type();
         let Some(attribute) = body.attribute(name) else {
-            // Terraform's providers for the old SDK have attributes that users write as blocks.
+            // Providers that use Terraform's old SDK have attributes that users write as blocks.
             if !blocks.is_empty() {
                 return self.attribute_of_blocks(&ty, blocks, context);
             }
@@ -212,7 +213,7 @@ impl Decoder {
         if self.iterators.is_empty() {
             return true;
         }
-        // Evaluation reports traversals that are no references.
+        // Evaluation reports traversals that are not references.
         let (references, _) = references_except(expr, &self.iterators);
         let problems = references.iter().filter_map(|r| context.scope().check(r).err());
         let before = self.diagnostics.len();
@@ -275,7 +276,8 @@ impl Decoder {
                         Value::unknown(implied)
                     }
                     None if schema.nesting == Nesting::Single => Value::null(implied),
-                    // The object of a group always exists, with default values if it has no block.
+                    // A block with the nesting mode "group" always has an object: with default values if it is not
+                    // written.
                     None => schema.block.empty_object(),
                 }
             }
@@ -354,7 +356,7 @@ impl Decoder {
         if !known {
             return None;
         }
-        // Elements with dynamic parts can have different types, which only structural types allow.
+        // Elements with dynamic parts can have different types, which only tuples and objects allow.
         let element = schema.implied_type();
         let dynamic = element.has_dynamic();
         Some(match nesting {

@@ -384,7 +384,8 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
         ),
         None => {
             let near = syntax::content::near(name, functions::names().filter(|n| hidden != Some(*n)));
-            // The user knows the name already, and a similar function is no replacement for it.
+            // `hidden` is a function that exists but cannot be called here. The user has not misspelt it, so no similar
+            // name is suggested.
             let near = near.filter(|_| hidden.is_none());
             Diagnostic::error(
                 "Call to unknown function",

@@ -116,7 +116,7 @@ impl ExpressionEvaluator {
         }
         let marks = value.marks();
         if *value.ty() == Type::Dynamic {
-            // A `for` over instances that are not known yet uses no deprecated value.
+            // The instances are not known yet, so the `for` does not use a deprecated value of them yet.
             return Err(Value::dynamic().with_marks(marks.without_deprecations()));
         }
         if value.ty().is_primitive() {
@@ -341,7 +341,7 @@ impl ExpressionEvaluator {
         let (value, marks) = value.unmark();
         let sequence = matches!(value.ty(), Type::List(_) | Type::Set(_) | Type::Tuple(_));
         if value.is_null() {
-            // As in HCL, a splat treats a null value that is no list as an empty list.
+            // As in HCL, a splat treats a null that is not a list as an empty list.
             if !sequence {
                 return Value::empty_tuple().with_marks(marks);
             }
@@ -388,7 +388,7 @@ impl ExpressionEvaluator {
             Value::tuple(items)
         } else if let Some(first) = items.first() {
             let element = first.ty().clone();
-            // If elements have different types because of dynamic parts, they form no list.
+            // If elements have different types because of dynamic parts, they cannot form a list.
             if items.iter().all(|i| *i.ty() == element) {
                 Value::list(element, items)
             } else {
@@ -405,7 +405,7 @@ impl ExpressionEvaluator {
 
     /// Returns the splat of an unknown list, set or tuple.
     fn unknown_splat(&mut self, value: &Value, each: &Expr, context: &Context<'_>) -> Value {
-        // A step that is invalid for every possible element is an error, however many elements there will be.
+        // A step that is invalid for every possible element is an error even if the number of elements is unknown.
         let types: Vec<Type> = match value.ty() {
             Type::Tuple(types) => types.to_vec(),
             Type::List(e) | Type::Set(e) => vec![(**e).clone()],

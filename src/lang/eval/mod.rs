@@ -96,8 +96,8 @@ pub fn evaluate(expr: &Expr, context: Context<'_>) -> (Value, Diagnostics) {
     }
     let mut evaluator = ExpressionEvaluator::default();
     let value = evaluator.expr(expr, &context);
-    // The choices are reported at the end: only then is it known which conditionals were evaluated in an expression
-    // whose result was discarded.
+    // The choices are reported at the end, because conditionals inside of a discarded branch must not be reported, and
+    // are removed only when the branch is discarded.
     if let Some(witness) = context.scope.witness() {
         for (at, yes) in std::mem::take(&mut evaluator.chosen) {
             witness.chosen(&at, yes);

@@ -27,8 +27,9 @@ impl ExpressionEvaluator {
         for arg in args {
             let (value, problems) = self.attempt(arg, context);
             if !problems.has_errors() {
-                // A value that is not wholly known may still fail, or get another type, so it is unknown. It stays
-                // secret, but deprecated parts are not used before they exist.
+                // A value that is not wholly known may still fail, or get another type, so the result is unknown. It
+                // keeps the marks "sensitive" and "ephemeral". Deprecations are dropped, because a value that does not
+                // exist yet has not been used.
                 let marks = value.deep_marks().without_deprecations();
                 return if value.is_wholly_known() {
                     value

@@ -1,5 +1,5 @@
-//! Functions of OpenTofu 1.13 that assume something about a value that is not known yet: the plan then knows as much, and an
-//! assumption that turns out to be wrong is an error.
+//! Functions of OpenTofu 1.13 that state an assumption about an unknown value, so that a plan can rely on it. If the value turns out not to
+//! meet the assumption, that is an error.
 
 use cty::refine::safe_prefix;
 use cty::{Kind, Marks, Refinements, Type, Value};
@@ -116,13 +116,14 @@ fn equal(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     })?;
     let (plain, marks) = converted.unmark_deep();
     if cty::ops::equals(&plain, &expected.clone().unmark_deep().0).as_bool() == Some(false) {
-        // Without the values, which may be secret.
+        // The message contains neither value, because they may be secret.
         return Err(CallError::argument(
             0,
             "the actual value does not match the assumed value",
         ));
     }
-    // The result is the assumed value, which is as secret as it was. Other marks say where a value comes from.
+    // The assumed value has its own marks for secrecy, so those of the actual value are not added. Its other marks, such as deprecations,
+    // are.
     let marks = marks.without(Marks::SENSITIVE).without(Marks::EPHEMERAL);
     Ok(expected.clone().with_marks(marks))
 }
@@ -141,9 +142,9 @@ fn not_null(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult
 }
 
 fn string_prefix(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
-    // The end of the prefix may become another character with what follows, so the result begins with the rest.
+    // Text that follows the prefix may combine with its last character, so only the part before that is certain.
     let prefix = safe_prefix(super::text(args, 1));
-    // Only what both have is compared, as in OpenTofu: neither is known to be the whole.
+    // As in OpenTofu, only the characters that both texts have are compared, because either may be followed by more.
     let fits = |text: &str| text.starts_with(&prefix) || prefix.starts_with(text);
     let known = args[0].as_str().or_else(|| args[0].refinements()?.prefix.as_deref());
     if known.is_some_and(|known| !fits(known)) {
@@ -179,7 +180,7 @@ fn bound(args: &[Value], i: usize) -> CallResult<i64> {
 /// Assumes that the length of a collection is between inclusive bounds.
 fn length(value: &Value, min: Option<i64>, max: Option<i64>) -> CallResult {
     if *value.ty() == Type::Dynamic && !value.is_known() {
-        // Nothing can be said of a value of unknown type.
+        // A value of unknown type has no length that could be refined.
         return Ok(value.clone());
     }
     let upheld = |known_min: Option<usize>, known_max: Option<usize>| {
@@ -194,7 +195,7 @@ fn length(value: &Value, min: Option<i64>, max: Option<i64>) -> CallResult {
     };
     let known = value.refinements().cloned().unwrap_or_default();
     let fits = match value.kind() {
-        // Some of its elements may turn out to be equal.
+        // Unknown elements of a set may turn out to be equal, so its length is not certain.
         Kind::Seq(_) if matches!(value.ty(), Type::Set(_)) && !value.is_wholly_known() => true,
         Kind::Seq(items) => upheld(Some(items.len()), Some(items.len())),
         Kind::Map(items) => upheld(Some(items.len()), Some(items.len())),

@@ -40,7 +40,7 @@ const fn encoding(name: &'static str, aliases: &'static str, scheme: Scheme) -> 
 /// Finds an encoding by name, ignoring case.
 pub(super) fn find(name: &str) -> Option<&'static Encoding> {
     let name = name.trim().to_lowercase();
-    // A blank separates names in the table, so it would match a part of it.
+    // In the table, blanks separate names, so no name contains one.
     if name.is_empty() || name.contains(' ') {
         return None;
     }

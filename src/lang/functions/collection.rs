@@ -227,8 +227,7 @@ pub(super) fn unify_arguments(types: &[Type]) -> CallResult<Type> {
 fn coalesce(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     for arg in args {
         let value = cty::convert(arg, ty).map_err(|e| CallError::failed(e.message))?;
-        // The argument may turn out to be null or not, so the result is unknown, whatever the later arguments
-        // are.
+        // The argument may turn out to be null or not. So the result is unknown, even if the later arguments are known.
         if !value.is_known() {
             return Ok(Value::unknown(ty.clone()));
         }
@@ -256,7 +255,7 @@ fn coalescelist_type(args: &[Value]) -> CallResult<Type> {
     }
     match types.split_first() {
         Some((first, rest)) if rest.iter().all(|t| t == first) => Ok(first.clone()),
-        // The type depends on the argument that will be chosen.
+        // The type depends on which argument is chosen.
         _ => Ok(Type::Dynamic),
     }
 }
@@ -349,7 +348,7 @@ fn flatten_into(list: &Value, out: &mut Vec<Value>, marks: &mut cty::Marks) -> b
             *marks |= item.marks();
             known &= item.is_known() && flatten_into(item, out, marks);
         } else if *item.ty() == Type::Dynamic && !item.is_known() {
-            // The element may turn out to be a list.
+            // The unknown element may turn out to be a list.
             known = false;
         } else {
             out.push(item.clone());
@@ -370,7 +369,7 @@ fn index(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
         match ops::equals(item, &args[1]).as_bool() {
             Some(true) => return Ok(Value::number(i)),
             Some(false) => {}
-            // A later element may certainly be equal, but this one would come before it.
+            // This element may turn out to be equal, and would then be found before any later one.
             None => return unknown(ty),
         }
     }
@@ -445,7 +444,8 @@ fn reverse_type(args: &[Value]) -> CallResult<Type> {
 fn slice_type(args: &[Value]) -> CallResult<Type> {
     match args[0].ty() {
         Type::List(_) => {
-            // The bounds can be wrong for any length.
+            // Some bounds are wrong whatever the length of the list is, so they are checked even if the length is
+            // unknown.
             if args[0].len().is_none() && args[1].is_known() && args[2].is_known() {
                 slice_bounds(args, usize::MAX)?;
             }

@@ -61,7 +61,7 @@ impl Digits {
         }
         let rest = &self.digits[keep..];
         let half = rest[0] == 5 && rest[1..].iter().all(|d| *d == 0);
-        // Rounds as Go's formatter does, whose results Terraform shows.
+        // Rounds like Go's formatter, because Terraform shows its results.
         let up = if half {
             keep > 0 && self.digits[keep - 1] % 2 == 1
         } else {

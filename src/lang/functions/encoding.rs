@@ -126,7 +126,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
                     1
                 }
             };
-            // An incomplete sequence of a longer character is skipped as a whole, because its other bytes are no
+            // An incomplete sequence of a longer character is skipped as a whole, because its other bytes are not
             // characters.
             let end = (taken..=rest.len())
                 .find(|end| rest.is_char_boundary(*end))
@@ -172,7 +172,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
 }
 
 fn jsondecode(text: &str) -> CallResult {
-    // The parser of files skips a byte order mark, but JSON in a string cannot have one.
+    // The parser of configuration files skips a byte order mark, but JSON in a string must not have one.
     if text.starts_with('\u{feff}') {
         return Err(CallError::failed(
             "the text begins with a byte order mark, which is no JSON",

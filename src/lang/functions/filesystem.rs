@@ -16,8 +16,9 @@ use system::{Os, paths};
 
 use super::{CallError, CallResult, Function, FunctionEnvironment, Returns, any, glob, string, text};
 
-/// Functions whose results depend on files only: calls with equal arguments must have equal results as long as the
-/// files do not change. For `templatefile`, this applies to the template's text.
+/// Functions whose results depend on files only. Within a run, and in a plan and its apply, calls with equal arguments
+/// must have equal results: otherwise the files have changed meanwhile. For `templatefile`, the text of the template is
+/// compared.
 pub(super) const READ_FILES: &[&str] = &[
     "file",
     "filebase64",

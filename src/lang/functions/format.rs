@@ -168,7 +168,7 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
             .map_err(|why| CallError::failed(format!("unsupported value for \"%{}\" at {offset}: {why}", verb.raw)))?;
     }
     out.push_str(rest);
-    // Unknown arguments are checked when they are known.
+    // Surplus arguments are reported only if all arguments are known.
     if highest < args.len() && args.iter().all(Value::is_wholly_known) {
         let message = if highest == 0 {
             "too many arguments; no verbs in format string".to_owned()

@@ -1,4 +1,4 @@
-//! Functions for maps and objects: lookup, merge, keys, values and the like.
+//! Functions for maps and objects, such as `lookup`, `merge`, `keys` and `values`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ fn keys_type(args: &[Value]) -> CallResult<Type> {
 fn keys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let (map, marks) = args[0].clone().unmark();
     let names: Vec<Value> = match map.ty() {
-        // An object's type has its keys, so they are known even where no value is.
+        // An object's type contains its keys, so they are known even if the value is not.
         Type::Object(o) => o
             .attributes()
             .iter()
@@ -363,7 +363,7 @@ fn length_error(keys: usize, values: usize) -> CallError {
 }
 
 fn zipmap(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
-    // Keys of a map carry no marks, so those of the names go to the whole. Values keep their own.
+    // Keys of a map carry no marks, so the marks of the names move to the whole map. Values keep their own marks.
     let (keys, key_marks) = args[0].clone().unmark_deep();
     let (values, value_marks) = args[1].clone().unmark();
     let marks = key_marks | value_marks;

@@ -299,7 +299,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied().chain(LAZY.iter().copied())
 }
 
-/// Names of all functions by subject, sorted in each group; without those that only name their replacement.
+/// Names of all functions by subject, sorted in each group, without the removed functions `list` and `map`.
 #[must_use]
 pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     let named = |group: &Group| {
@@ -308,7 +308,7 @@ pub fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
             .iter()
             .flat_map(|table| *table)
             .map(|function| function.name);
-        // `list` and `map` only explain that they were removed.
+        // `list` and `map` were removed from the language; calling them returns an error that names the replacement.
         let mut names: Vec<&str> = eager.filter(|name| !matches!(*name, "list" | "map")).collect();
         names.extend_from_slice(group.lazy);
         names.sort_unstable();
@@ -350,8 +350,7 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     if untyped {
         return Ok(Value::dynamic().with_marks(marks));
     }
-    // The types are checked before the call ends because of unknown arguments: a wrong type is already an
-    // error.
+    // The types are checked even if unknown arguments then end the call, because a wrong type is already an error.
     let ty = function.result_type(&clean).map_err(|e| redacted(e, &secrets))?;
     if unknown {
         let refinements = if function.not_null {
@@ -371,8 +370,8 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
     if filesystem::READ_FILES.contains(&function.name) {
         environment.scope.check_result(function.name, &clean, &value)?;
     }
-    // The functions themselves return plain unknown values. That the results are not null is added here for all
-    // of them.
+    // The functions themselves return unknown values without refinements. "Not null" is added here, for all functions
+    // whose results are never null.
     let bare = function.not_null && !value.is_known() && value.refinements().is_none();
     let value = if bare {
         Value::unknown_not_null(value.ty().clone()).with_marks(value.marks())

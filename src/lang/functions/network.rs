@@ -202,7 +202,8 @@ fn cidrsubnet(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResu
     let most: u128 = match u32::try_from(newbits) {
         Ok(128) => u128::MAX,
         Ok(bits) => (1u128 << bits) - 1,
-        // With fewer bits, the network is larger, and only one contains this one.
+        // `newbits` is negative, so the result is a larger network. Only one of that size contains this network: number
+        // 0.
         Err(_) => 0,
     };
     if netnum.unsigned_abs() > most || netnum < 0 {
@@ -233,7 +234,7 @@ fn cidrsubnets(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallRes
         if newbits < 1 {
             return Err(CallError::argument(i, "must be at least 1"));
         }
-        // OpenTofu 1.13 has no limit for IPv6; with IPv4 there is no room for more.
+        // OpenTofu 1.13 has no limit for IPv6. An IPv4 address has only 32 bits, so more are always an error.
         if newbits > 32 && (network.width == 32 || Mode::current() == Mode::Terraform) {
             return Err(CallError::argument(i, "must not exceed 32"));
         }

@@ -209,9 +209,9 @@ const CLASSES: &[&str] = &[
 /// Limit on repetitions, which is RE2's.
 const MOST_REPEATS: usize = 1000;
 
-/// Translation of a pattern to the dialect of the `regex` crate, which reads `\d`, `\w`, `\s` and `\b` by Unicode, has
-/// operators inside of classes, requires an escape for a brace that repeats nothing, and accepts some forms that RE2
-/// refuses.
+/// Translation of a pattern to the dialect of the `regex` crate. The dialect differs from RE2: it reads `\d`, `\w`,
+/// `\s` and `\b` by Unicode, has operators inside of classes, requires an escape for a brace that repeats nothing, and
+/// accepts some forms that RE2 refuses.
 struct Translation<'p> {
     rest: &'p str,
     out: String,
@@ -246,8 +246,8 @@ impl<'p> Translation<'p> {
     }
 
     fn all(&mut self) -> Result<(), PatternError> {
-        // `operand` is true if there is something to repeat. `repetition` is the text from the last repetition
-        // on.
+        // `operand` is true if a repetition has something to repeat. `repetition` is the text that begins with the last
+        // repetition.
         let mut operand = false;
         let mut repetition: Option<&str> = None;
         while let Some(c) = self.rest.chars().next() {

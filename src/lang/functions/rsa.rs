@@ -1,9 +1,10 @@
 //! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys in PEM form.
 //!
 //! Keys come in three formats: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is done by the library
-//! for numbers, because the cryptography library of the TLS connections refuses keys below 2048 bits, which this
-//! function accepts, and others bring an arithmetic of their own for one exponentiation. It does not run in constant
-//! time: an observer who could measure it runs on the machine of the configuration that holds the key.
+//! for numbers. The cryptography library of the TLS connections refuses keys below 2048 bits, which this function
+//! accepts, and another RSA library would add its own arithmetic for a single exponentiation. The exponentiation does
+//! not run in constant time: an observer who could measure it runs on the machine of the configuration that holds the
+//! key.
 
 use base64::Engine;
 use cty::Value;

@@ -30,7 +30,7 @@ pub struct SignatureParameter {
     pub ty: Type,
 }
 
-/// Returns the signatures of all functions but those that only name their replacement.
+/// Returns the signatures of all functions except the removed ones, `list` and `map`.
 #[must_use]
 pub fn all() -> BTreeMap<&'static str, Signature> {
     let eager = TABLE.keys().copied().filter(|name| !matches!(*name, "list" | "map"));

@@ -174,7 +174,7 @@ fn startswith(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallRes
 fn substr(args: &[Value], _: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     let input = text(args, 0);
     let (mut offset, length) = (integer(args, 1)?, integer(args, 2)?);
-    // As in Terraform, a character is what a reader sees as one, such as a letter with its accents.
+    // As in Terraform, a character is a grapheme cluster, such as a letter with its accents.
     let clusters = clusters(input);
     if offset < 0 {
         offset = offset.saturating_add(i64::try_from(clusters.len()).unwrap_or(i64::MAX));

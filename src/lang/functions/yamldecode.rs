@@ -221,7 +221,7 @@ impl Reader<'_> {
                     anchor,
                     weight,
                 )) => {
-                    // Explicit keys take precedence over merged ones, wherever `<<` is.
+                    // Explicit keys take precedence over merged ones, even if they come before `<<`.
                     merged.extend(entries);
                     self.complete(Value::object(merged), anchor, false, weight, place)?;
                 }
@@ -333,7 +333,7 @@ fn scalar(text: &str, plain: bool, tag: Option<&Tag>) -> Result<Value, ScalarErr
         },
         Some("null" | "int" | "float" | "bool" | "timestamp") if text.is_empty() && !plain => Ok(Value::string("")),
         Some(kind @ ("null" | "int" | "float" | "bool" | "timestamp")) => {
-            // A plain scalar that is no string keeps its own type, even if its tag names another one.
+            // A plain scalar that is not a string has the type of its content, even if its tag names another type.
             let own = resolve(text)?;
             if *own.ty() != Type::String {
                 return Ok(if plain { own } else { Value::string(text) });

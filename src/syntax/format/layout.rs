@@ -31,7 +31,8 @@ impl Line {
 pub(super) fn set_spaces(pieces: &mut [Piece<'_>]) {
     let lines = lines(pieces);
     indent(pieces, &lines);
-    // The columns are separate, because the blanks before the first token come from indentation or alignment.
+    // Beginning and assignment are separated one by one: the blanks before the first token of each come from
+    // indentation or alignment.
     for line in &lines {
         separate(&mut pieces[line.start..line.assign]);
         separate(&mut pieces[line.assign..line.comment]);
@@ -92,8 +93,8 @@ fn bracket_change(piece: &Piece<'_>) -> i64 {
     }
 }
 
-/// Indents the lines. A line that opens more brackets than it closes adds one step of indentation, however many it
-/// opens.
+/// Indents the lines. A line that opens more brackets than it closes adds one step of indentation, even if it opens
+/// several.
 fn indent(pieces: &mut [Piece<'_>], lines: &[Line]) {
     // The number of open brackets that belong to each step.
     let mut steps: Vec<i64> = Vec::new();
@@ -146,7 +147,7 @@ fn space_between(before: Option<TokenKind>, subject: &Piece<'_>, after: &Piece<'
         // Blanks next to text would change the text.
         (T::QuotedText | T::Text | T::OpenQuote | T::OpenHeredoc, _) => false,
         (_, T::QuotedText | T::Text | T::CloseQuote | T::CloseHeredoc) => false,
-        // In `for x in [a]`, the bracket is no index.
+        // In `for x in [a]`, the bracket is not an index.
         (T::Ident, _) if subject.text == "in" && before == Some(T::Ident) => true,
         (T::Ident | T::Number, T::OpenBracket) => false,
         (_, T::OpenBracket) if bracket_change(subject) < 0 => false,

@@ -26,7 +26,7 @@ fn files_have_one_canonical_form() {
             "ä = 1\nbb = \"日本\" # x\nc = 1 # y\n",
             "ä  = 1\nbb = \"日本\" # x\nc  = 1    # y\n",
         ),
-        // Several brackets opened in one line are one step.
+        // Several brackets that are opened in one line add one step of indentation.
         ("a = f({\nb = [[\n1]]\n})\n", "a = f({\n  b = [[\n  1]]\n})\n"),
         ("a {\n# x\nb {}\n}\n", "a {\n  # x\n  b {}\n}\n"),
         // Spaces around operators, signs, functions, indexes and keywords.

@@ -56,7 +56,8 @@ impl Node {
         }
     }
 
-    /// Finds a property whose name was used before in its object for a value of another type, anywhere in the document.
+    /// Returns the first property whose name already has a value of another type in the same object, anywhere in the
+    /// document.
     #[must_use]
     pub fn conflicting_property(&self) -> Option<&str> {
         match &self.kind {
@@ -76,7 +77,7 @@ impl Node {
         }
     }
 
-    /// Finds a second property with one name, anywhere in the document.
+    /// Returns the error about a property whose name its object has already, anywhere in the document.
     #[must_use]
     pub fn duplicate(&self) -> Option<Diagnostic> {
         match &self.kind {

@@ -105,7 +105,7 @@ proptest! {
     #[test]
     fn arbitrary_text_never_panics(text in "[\\[\\]{},:=\"\\\\u0-9a-e+. \n\tü]{0,60}") {
         let accepted = serde_json::from_str::<serde_json::Value>(&text).is_ok();
-        // serde refuses unpaired surrogates, which are no error here.
+        // serde refuses unpaired surrogates, which are valid here.
         prop_assert!(!accepted || parse("f", text.as_bytes()).is_ok());
         let _ = parse_file("f", text.as_bytes());
     }

@@ -77,8 +77,8 @@ impl Parser<'_> {
                 TokenKind::Ident => {
                     let errors = self.furthest_error;
                     let column = self.tokens.start(start).column;
-                    // An item at the doubtful item's column or left of it is outside of it, so new errors are
-                    // not its consequences.
+                    // An item that begins at the column of the doubtful item, or left of it, is outside of that item.
+                    // Errors after it are not consequences.
                     if self.doubt.is_some_and(|(_, doubtful)| column <= doubtful) {
                         self.doubt = None;
                     }
@@ -87,10 +87,8 @@ impl Parser<'_> {
                     self.item_column = outer;
                     if self.furthest_error != errors {
                         self.in_doubt = true;
-                    // If a whole block at the left margin has no errors, the braces before it must be balanced.
                     } else if column == 1 && matches!(result, Ok(Item::Block(_))) {
-                        // If a whole block at the left margin has no errors, the braces before it must be
-                        // balanced.
+                        // A whole block at the left margin without errors shows that the braces before it are balanced.
                         self.in_doubt = false;
                     }
                     if result.is_err() {
@@ -205,7 +203,7 @@ impl Parser<'_> {
             self.peek(),
             TokenKind::Newline | TokenKind::Eof | TokenKind::Dot | TokenKind::OpenParen
         );
-        // At the first level, which is this block itself, a file has no arguments.
+        // At depth 1, the block is at the top of the file, where no arguments are allowed.
         let is_argument = self.depth > 1 && labels.len() == 1 && is_value;
         is_argument.then(|| Edit::stretch(&self.range_of(name), format!("{} =", self.text_of(name))))
     }

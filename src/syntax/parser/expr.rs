@@ -225,7 +225,7 @@ impl Parser<'_> {
                 range.end = self.tokens.end(self.last);
                 Expr::Relative { source, steps, range }
             }
-            // No step is added to a literal: `true.a` selects from a value that has no attributes.
+            // Steps are not added to a literal: `true.a` selects from a value that has no attributes.
             other => {
                 let range = self.extend(other.range());
                 Expr::Relative {

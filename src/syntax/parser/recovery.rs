@@ -1,9 +1,9 @@
 //! Error recovery.
 //!
-//! Text in brackets can be skipped as a whole, if it is known where the brackets close. That is computed once, for the
-//! whole text, at the first error: a closing bracket matches the nearest open one of its kind, except that a brace at
-//! the beginning of a line prefers an opening brace whose line has the same indentation. Brackets that stay open were
-//! not closed by the author; recovery ignores them.
+//! Text in brackets can be skipped as a whole, if it is known where the brackets close. At the first error, this is
+//! computed once for the whole text. A closing bracket matches the nearest open one of its kind. Only a brace at the
+//! beginning of a line prefers an opening brace whose line has the same indentation. Brackets that stay open were not
+//! closed by the author; recovery ignores them.
 
 use crate::token::{TokenKind, Tokens};
 
@@ -94,8 +94,8 @@ impl Parser<'_> {
             .closer(opener)
     }
 
-    /// Returns the last opening bracket from this one on that nothing closes. It is the likely error, because the
-    /// closing brackets of enclosing ones are matched with it.
+    /// Returns the last opening bracket at or after `from` that nothing closes: the likely place of a forgotten closing
+    /// bracket.
     pub(super) fn last_unclosed(&mut self, from: usize) -> Option<usize> {
         (from..self.tokens.list.len())
             .rev()
@@ -223,8 +223,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns true if a brace may close the body with this item: it is the last token in its line, or the first one in
-    /// the item's.
+    /// Returns true if a brace may close the body that contains this item: the brace is the last token in its line, or
+    /// the first token in the line of the item.
     fn ends_body(&self, item: usize, brace: usize) -> bool {
         let mut after = self.solid(brace + 1, false);
         while self.tokens.kind(after) == TokenKind::CloseBrace {
@@ -244,8 +244,8 @@ impl Parser<'_> {
         index == 0 || self.tokens.ends_line(index - 1)
     }
 
-    /// Returns true if a body's item begins here: `name =`, or `name`, labels and `{`, of which the brace may be
-    /// missing after a quoted label; or the end of a body.
+    /// Returns true if an item of a body or the end of a body begins here. An item is `name =`, or a name, labels and
+    /// `{`; after a quoted label, the brace may be missing.
     fn looks_like_body_item(&mut self, index: usize) -> bool {
         let first = self.solid(index, true);
         match self.tokens.kind(first) {
@@ -267,8 +267,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to the next line, after an error in the header of a block that began with the token `name`, if only the
-    /// opening brace seems to be missing.
+    /// Skips to the next line if only the opening brace of a block seems to be missing: an error was found in the
+    /// header that began with the token `name`.
     pub(super) fn skip_to_headless_body(&mut self, name: usize) -> bool {
         let mut index = self.at.max(name);
         while !self.tokens.ends_line(index) {

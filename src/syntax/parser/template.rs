@@ -1,4 +1,4 @@
-//! Templates: text with interpolations and directives, in quotes, in heredocs, or by itself.
+//! Templates: text with interpolations and directives, in quotes, in heredocs, or as a whole text.
 //!
 //! A template is first read as a flat list of pieces. Strip markers and heredoc indentation apply to the pieces as they
 //! are in the source, line by line; only then are directives matched with their ends to form a tree.
@@ -161,7 +161,7 @@ impl Parser<'_> {
     pub(super) fn heredoc_template(&mut self) -> Parsed<Expr> {
         let open = self.take();
         let mut pieces = self.pieces(open, TokenKind::CloseHeredoc)?;
-        // Only this form of the opening removes indentation.
+        // Only `<<-` removes indentation.
         if self.text_of(open).starts_with("<<-") {
             unindent(&mut pieces);
         }
@@ -509,8 +509,8 @@ impl Parser<'_> {
     }
 }
 
-/// Removes the indentation that all lines share. Blank lines are ignored and keep their indentation. Text after a
-/// strip marker that removed the line break is ignored, too: it is no separate line any more.
+/// Removes the indentation that all lines share. Blank lines are ignored and keep their indentation. If a strip marker
+/// removed a line break, the text after the marker belongs to the line before, and is ignored, too.
 fn unindent(pieces: &mut [Piece]) {
     let mut line_begins = true;
     let mut smallest = usize::MAX;

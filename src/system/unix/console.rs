@@ -9,7 +9,7 @@ use rustix::termios::{self, LocalModes, OptionalActions, Termios};
 
 use crate::input::Event;
 
-/// Prepares the terminal for text in UTF-8 with escape sequences: there is nothing to do.
+/// Does nothing: Unix terminals accept UTF-8 and escape sequences.
 pub fn prepare() {}
 
 /// Writes to standard output past its buffer and its lock. An error is ignored: the terminal may be
@@ -29,7 +29,7 @@ impl Input {
     /// Creates the pipe that wakes readers. Nothing is read yet.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The pipe cannot be created.
     pub fn new() -> io::Result<Input> {
         let (reader, writer) = io::pipe()?;
         Ok(Input { reader, writer })
@@ -100,7 +100,7 @@ impl Input {
 pub struct Hidden(Termios);
 
 impl Hidden {
-    /// Switches off the echo. Returns none if standard input is no terminal.
+    /// Switches off the echo. Returns `None` if standard input is not a terminal.
     #[must_use]
     pub fn new() -> Option<Hidden> {
         let input = io::stdin();

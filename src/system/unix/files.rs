@@ -161,7 +161,7 @@ pub fn can_create_in(dir: &Path) -> bool {
 /// Syncs the names in a directory to the disk.
 ///
 /// # Errors
-/// The file system cannot.
+/// The file system does not support that, or the disk fails.
 pub fn sync_directory(dir: &Path) -> io::Result<()> {
     File::open(dir).and_then(|dir| dir.sync_all())
 }

@@ -86,14 +86,13 @@ impl Group {
     /// Ends the guard.
     fn dismiss(&mut self) {
         if let Some(mut guard) = self.guard.take() {
-            // The process is killed before its input is closed, because the end of the input makes it end the
-            // program.
+            // The guard is killed before its input is closed, because the end of its input would make it end the program.
             let _ = guard.kill();
             let _ = guard.wait();
         }
     }
 
-    /// Sends a signal to the program and its descendants. Ended processes are not an error.
+    /// Sends a signal to the program and its descendants. Processes that have ended are skipped.
     fn signal(&self, signal: Signal) {
         let Some(pid) = self.pid else { return };
         if self.own_group {
@@ -110,7 +109,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // After a wait, no process number is recorded.
+        // After [`Group::leave`], no process number is recorded, and no signal is sent.
         self.kill();
         self.dismiss();
     }
@@ -130,7 +129,7 @@ fn on_terminal() -> bool {
 /// Starts a process that ends the program if this process dies for any reason. Returns `None` on a system without a
 /// shell.
 fn guard(pid: Pid, own_group: bool) -> Option<Child> {
-    // If the input ends without a line, the plugin died before it could end the program.
+    // If the input ends without a line, this process died before it could end the program.
     let script = r#"read -r line || { kill -s INT -- "$0"; sleep 2; kill -s KILL -- "$0"; }"#;
     let target = format!("{}{}", if own_group { "-" } else { "" }, pid.as_raw_pid());
     Command::new("/bin/sh")
@@ -138,8 +137,7 @@ fn guard(pid: Pid, own_group: bool) -> Option<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // A process group of its own, so that signals to the group of the plugin or the program do not end the
-        // guard.
+        // The guard has its own process group, so that signals to the group of the plugin or the program do not end the guard.
         .process_group(0)
         .spawn()
         .ok()
@@ -163,7 +161,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
         }
         let all = processes::descendants(pid);
-        // As if this process had been killed, only the pipe to the guard is closed.
+        // Closing only the pipe to the guard has the effect of killing this process.
         drop(group.guard.as_mut().unwrap().stdin.take());
         child.wait().unwrap();
         while processes::all().iter().any(|(pid, p)| all.contains(pid) && !p.ended) {

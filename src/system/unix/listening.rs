@@ -15,9 +15,9 @@ pub struct Socket {
     pub listener: Listener,
     /// Kind of network in the handshake of plugins.
     pub network: &'static str,
-    /// Path of the socket; `@` and a name for an abstract one (`unix(7)`), which is no file.
+    /// Path of the socket; for an abstract socket (`unix(7)`), which is not a file, `@` and its name.
     pub address: String,
-    // The directory is removed when dropped.
+    // Removes the directory when this value is dropped.
     _dir: Option<tempfile::TempDir>,
 }
 
@@ -25,7 +25,7 @@ impl Socket {
     /// Opens a socket that only this user (and the requested group) can reach, inside of a runtime.
     ///
     /// # Errors
-    /// There is no directory for it, or no such group.
+    /// The socket's directory cannot be created, or the group does not exist.
     pub fn open(request: &SocketRequest) -> io::Result<Socket> {
         let base = request.dir.clone().unwrap_or_else(std::env::temp_dir);
         let dir = match tempfile::Builder::new().prefix("plugin-").tempdir_in(base) {

@@ -90,7 +90,7 @@ mod own {
     /// # Errors
     /// The file system has no locks.
     pub fn is_free(file: &File) -> io::Result<bool> {
-        // Tests for a record lock, because this test takes no lock that another process could run into.
+        // Tests for a record lock: unlike an attempt to lock, this takes no lock that could make another process fail.
         let mut whole = whole_file(libc::F_WRLCK.into());
         fcntl(file, FcntlArg::F_GETLK(&mut whole))?;
         Ok(whole.l_type == libc::F_UNLCK)

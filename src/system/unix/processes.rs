@@ -125,7 +125,7 @@ impl Parent {
 mod tests {
     use super::*;
 
-    /// The answer of a system without `/proc` is that of `/proc`.
+    /// `ps`, which systems without `/proc` need, must return the same process as `/proc`.
     #[test]
     fn list_has_a_child_with_its_parent_and_group_until_it_is_waited_for() {
         let own = i32::try_from(std::process::id()).unwrap();

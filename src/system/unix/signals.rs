@@ -17,11 +17,10 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to listen, inside of a runtime. From then on, the signals no longer end this process by
-    /// themselves.
+    /// Starts to listen, inside of a runtime. From then on, the signals no longer end this process by themselves.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A signal handler cannot be installed.
     pub fn listen() -> io::Result<Interrupts> {
         Ok(Interrupts {
             interrupt: signal(SignalKind::interrupt())?,
@@ -33,7 +32,7 @@ impl Interrupts {
     /// Starts to listen; not for hangups if this process was started with SIGHUP ignored (`nohup`).
     ///
     /// # Errors
-    /// The system refuses.
+    /// A signal handler cannot be installed.
     pub fn listen_as_started() -> io::Result<Interrupts> {
         Ok(Interrupts {
             interrupt: signal(SignalKind::interrupt())?,
@@ -61,7 +60,7 @@ impl Interrupts {
     }
 }
 
-/// Returns true if this process ignores SIGHUP, as a program does that `nohup` starts.
+/// Returns true if this process ignores SIGHUP. `nohup` starts programs in this way.
 fn hangup_is_ignored() -> bool {
     let mut now = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new disposition nothing changes, and the system fills in the present one.

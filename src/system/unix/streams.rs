@@ -9,16 +9,15 @@ pub type LocalStream = tokio::net::UnixStream;
 /// Connects to the socket at a path.
 ///
 /// # Errors
-/// Nobody listens there.
+/// No program listens at the path.
 pub async fn connect(path: &Path) -> io::Result<LocalStream> {
     LocalStream::connect(path).await
 }
 
-/// Connects to the socket that a plugin has announced: on Linux, `@` and a name for an abstract one (`unix(7)`), which is no
-/// file.
+/// Connects to the socket that a plugin has announced. On Linux, `@` and a name mean an abstract socket (`unix(7)`), which is not a file.
 ///
 /// # Errors
-/// Nobody listens there.
+/// No program listens at the socket.
 pub async fn connect_to_plugin(path: &Path) -> io::Result<LocalStream> {
     let path = match path.to_str().and_then(|text| text.strip_prefix('@')) {
         Some(name) if cfg!(target_os = "linux") => PathBuf::from(format!("\0{name}")),
@@ -33,7 +32,7 @@ pub type PipeStream = tokio::net::unix::pipe::Receiver;
 /// Converts the reading end of a pipe for asynchronous use, inside of a runtime.
 ///
 /// # Errors
-/// The system refuses.
+/// The pipe cannot be registered with the runtime.
 pub fn pipe(reader: PipeReader) -> io::Result<PipeStream> {
     PipeStream::from_owned_fd(reader.into())
 }

@@ -31,7 +31,7 @@ pub fn thread_time() -> std::time::Duration {
     time.try_into().unwrap_or_default()
 }
 
-/// Returns none: an agent has a different path each time.
+/// Returns `None`: on Unix, the agent has a different path each time.
 #[must_use]
 pub fn ssh_agent() -> Option<std::path::PathBuf> {
     None

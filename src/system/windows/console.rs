@@ -92,7 +92,7 @@ impl Input {
     /// Creates the channel that wakes readers. Nothing is read yet.
     ///
     /// # Errors
-    /// The system refuses another thread.
+    /// The reading thread cannot be started.
     pub fn new() -> io::Result<Input> {
         let (sender, receiver) = channel();
         let (requests, requested) = channel();
@@ -168,7 +168,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub struct Hidden(u32);
 
 impl Hidden {
-    /// Switches off the echo. Returns none if standard input is no console.
+    /// Switches off the echo. Returns `None` if standard input is not a console.
     #[must_use]
     pub fn new() -> Option<Hidden> {
         let before = mode(STD_INPUT_HANDLE).filter(|_| io::stdin().is_terminal())?;

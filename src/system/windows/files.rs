@@ -203,7 +203,7 @@ pub fn is_own(_found: &Metadata) -> bool {
     true
 }
 
-/// Returns none: access lists are not examined.
+/// Returns 0: access lists are not examined.
 #[must_use]
 pub fn rights_of_others(_found: &Metadata) -> u32 {
     0
@@ -250,11 +250,11 @@ pub fn open_for_removal(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Resolves the links of an existing path. The result has no prefix `\\?\`, which few people know and many programs reject,
-/// unless the path would have another meaning without it.
+/// Resolves the links of an existing path. The result has no prefix `\\?\`, which many programs reject, unless the path would have another
+/// meaning without it.
 ///
 /// # Errors
-/// There is nothing, or it cannot be examined.
+/// Nothing exists at the path, or it cannot be examined.
 pub fn canonicalize(path: &Path) -> io::Result<std::path::PathBuf> {
     dunce::canonicalize(path)
 }
@@ -264,7 +264,7 @@ pub fn canonicalize(path: &Path) -> io::Result<std::path::PathBuf> {
 /// # Errors
 /// It cannot be created.
 pub fn symlink(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
-    // On Windows, a link has a kind: it leads to a file or to a directory.
+    // On Windows, the kind of a link depends on its target: a file or a directory.
     let (target, link) = (target.as_ref(), link.as_ref());
     let there = link.parent().unwrap_or(Path::new("")).join(target);
     match there.is_dir() {

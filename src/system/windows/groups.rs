@@ -34,8 +34,7 @@ impl Group {
     /// Returns the group of a program that was started.
     #[must_use]
     pub fn of(_prepared: Prepared, id: u32) -> Group {
-        // Programs that the new process has started before it is assigned are not in the job, but it has had
-        // only microseconds.
+        // Programs that the new process starts before it is assigned to the job are not in the job. It has had only microseconds for that.
         Group {
             job: job().and_then(|job| assign(&job, id).map(|()| job)).ok(),
         }
@@ -52,7 +51,7 @@ impl Group {
     /// Ends all processes.
     pub fn kill(&self) {
         if let Some(job) = &self.job {
-            // SAFETY: the handle is open. Processes that have ended already are no failure.
+            // SAFETY: the handle is open. Processes that have ended already are skipped.
             unsafe { TerminateJobObject(job.as_raw_handle(), 1) };
         }
     }
@@ -94,7 +93,7 @@ impl Drop for Group {
     }
 }
 
-/// Makes the system end a process together with this one, however this one ends.
+/// Makes the system end a process when this process ends, for any reason.
 pub fn tie(id: u32) {
     static JOB: OnceLock<Option<OwnedHandle>> = OnceLock::new();
     if let Some(job) = JOB.get_or_init(|| job().ok()) {

@@ -9,7 +9,7 @@ use windows_sys::Win32::System::Diagnostics::ToolHelp::{
 };
 use windows_sys::Win32::System::Threading::{OpenProcess, PROCESS_SYNCHRONIZE, WaitForSingleObject};
 
-/// Error number for a file that is no program of this machine: `ERROR_BAD_EXE_FORMAT`.
+/// Error number for a file that is not a program for this machine: `ERROR_BAD_EXE_FORMAT`.
 pub const NOT_EXECUTABLE: i32 = 193;
 
 /// Request to end, by a signal.
@@ -21,7 +21,7 @@ pub enum Ask {
     Terminate,
 }
 
-/// Returns false: there are no signals here.
+/// Returns false: Windows has no signals.
 #[must_use]
 pub fn ask(_id: u32, _ask: Ask) -> bool {
     false

@@ -18,11 +18,11 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to listen, inside of a runtime. From then on, requests do not end this process by themselves, except for the end
-    /// of the console and of the session, after which the system ends it in five seconds.
+    /// Starts to listen, inside of a runtime. From then on, requests do not end this process by themselves, except for the end of the
+    /// console and of the session, after which the system ends it in five seconds.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A console handler cannot be installed.
     pub fn listen() -> io::Result<Interrupts> {
         Ok(Interrupts {
             interrupt: ctrl_c()?,
@@ -33,10 +33,10 @@ impl Interrupts {
         })
     }
 
-    /// Starts to listen as [`Interrupts::listen`] does: on Windows, no program is started with the end of its console ignored.
+    /// Starts to listen as [`Interrupts::listen`] does: Windows has no equivalent of `nohup`.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A console handler cannot be installed.
     pub fn listen_as_started() -> io::Result<Interrupts> {
         Interrupts::listen()
     }

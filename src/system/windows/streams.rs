@@ -14,10 +14,11 @@ pub type LocalStream = NamedPipeClient;
 /// Connects to a named pipe, such as `\\.\pipe\openssh-ssh-agent`.
 ///
 /// # Errors
-/// Nobody listens there.
+/// No program listens at the pipe.
 pub async fn connect(path: &Path) -> io::Result<LocalStream> {
     let busy = i32::try_from(ERROR_PIPE_BUSY).ok();
-    // All instances of a pipe may have a client at this instant. The limit ends the wait for a server that hangs.
+    // All instances of the pipe may be in use by other clients. The number of attempts is limited, because the server
+    // may hang.
     for _ in 0..100 {
         match ClientOptions::new().open(path) {
             Err(error) if error.raw_os_error() == busy => tokio::time::sleep(Duration::from_millis(20)).await,

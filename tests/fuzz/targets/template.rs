@@ -8,7 +8,7 @@ use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use libfuzzer_sys::fuzz_target;
 use syntax::Pos;
 
-/// Functions that take long or use the machine's files by their nature, so that a finding would be no bug.
+/// Functions that are slow or use the machine's files by design, so that a finding in them would be no bug.
 const LEFT_OUT: [&str; 4] = ["file", "bcrypt", "abspath", "pathexpand"];
 
 fuzz_target!(|text: &str| {

@@ -39,8 +39,8 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// Returns true if the difference is only in dependencies that an earlier step recorded. Terraform keeps some of these for
-    /// objects of modules that have been updated since.
+    /// Returns true if the only difference is in dependencies that an earlier step recorded. Terraform keeps some of these for objects of
+    /// modules that have been updated since.
     pub fn leaves_old_dependencies(&self) -> bool {
         let list = |value: &Option<Value>| match value {
             None => Some(Vec::new()),
@@ -64,8 +64,8 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Returns true if a difference is at a position in the notation of `expected.txt`: the first parts of the path, in any step,
-/// with `*` for any one part.
+/// Returns true if a difference is at a position in the notation of `expected.txt`: the first parts of the path, in any step. A `*` stands
+/// for any one part.
 pub fn is_at(difference: &Difference, place: &str) -> bool {
     let mut at = difference.at.iter();
     place.split('.').all(|p| at.next().is_some_and(|a| p == "*" || a == p))
@@ -147,8 +147,7 @@ fn differ(step: usize, at: &mut Vec<String>, ours: Option<Value>, theirs: Option
                 at.pop();
             }
         }
-        // If a problem names the object or the place, and Terraform's does not, that is an improvement and no
-        // difference.
+        // If only Monoform names the object or the position of a problem, that is an improvement and not reported as a difference.
         (Some(Value::String(a)), Some(Value::String(b)))
             if at.iter().any(|p| p == "problems")
                 && !b.contains(" | with ")

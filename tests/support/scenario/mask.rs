@@ -30,7 +30,7 @@ fn random(ty: &str) -> &'static [&'static str] {
 const NEVER: [&str; 3] = ["timestamp", "lineage", "serial"];
 
 impl Masks {
-    /// Collects the values to mask of a state file, in the order of addresses.
+    /// Collects the values of a state file that are to be masked, in the order of addresses.
     pub fn learn(&mut self, state: &Value) {
         let mut found: Vec<(String, String)> = Vec::new();
         for resource in state["resources"].as_array().into_iter().flatten() {
