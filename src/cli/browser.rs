@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time in which an opener reports that it failed.
+/// Time to wait for an opener (such as `xdg-open`) to fail.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Opens an address; returns true if that seems to have worked. An opener that is still running after [`PATIENCE`] has succeeded.

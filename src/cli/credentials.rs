@@ -126,7 +126,7 @@ impl<'s> Stored<'s> {
         )
     }
 
-    /// Stores a token at the location of the current one; without a token, removes that.
+    /// Stores a token at the location of the current one; with `None`, removes the current token.
     ///
     /// # Errors
     /// The token cannot be stored.

@@ -411,12 +411,12 @@ impl<'s> Operation<'s> {
         }
     }
 
-    /// Returns the error for a plan that does not hold: see [`PartLocks::stale`].
+    /// Returns the error for a stale plan: see [`PartLocks::stale`].
     pub fn stale(&self, summary: &str) -> Diagnostic {
         self.parts.stale(summary, &self.location())
     }
 
-    /// Returns the warning for a plan that is made again: see [`PartLocks::planned_again`].
+    /// Returns the warning for a stale plan that is made again: see [`PartLocks::planned_again`].
     pub fn planned_again(&self) -> Diagnostic {
         self.parts.planned_again(&self.location())
     }

@@ -33,7 +33,7 @@ pub struct Plugins {
     catalog: Catalog,
     host: Host,
     schemas: Mutex<Schemas>,
-    /// Plugins that are not available, which was reported.
+    /// Plugins that are not available. Their errors have been reported.
     unavailable: Mutex<Unavailable>,
     /// Replacements of the providers of single objects, if there are any.
     replacements: Option<Box<dyn Replacements>>,

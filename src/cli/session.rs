@@ -108,8 +108,8 @@ impl Session {
         }
     }
 
-    /// Returns a session of the same command with the lock file and plugins of a directory, once the process has left the working
-    /// directory. Paths of the command line remain relative to that.
+    /// Returns a session of the same command with the lock file and plugins of another directory, into which the process has changed. Paths
+    /// of the command line stay relative to the earlier working directory.
     #[must_use]
     pub fn in_directory(&self, dir: PathBuf) -> Session {
         let mut invocation = self.invocation.clone();
@@ -147,7 +147,8 @@ impl Session {
         set.get_or_insert_with(|| Arc::new(read())).clone()
     }
 
-    /// Returns the workspace that was selected when the command began, for what is evaluated while the configuration is loaded.
+    /// Returns the workspace that was selected when the command began, for expressions that are evaluated while the configuration is
+    /// loaded.
     pub fn selected_workspace(&self) -> &str {
         // An invalid name is reported where the workspace is opened.
         let selected =

@@ -112,7 +112,7 @@ impl Spans {
         span
     }
 
-    /// Ends all spans. Those of operations that have not ended have failed.
+    /// Ends all spans. Those of operations that are still running are marked as failed.
     pub fn finish(&self) {
         let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
         for span in open.into_values() {

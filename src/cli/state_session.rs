@@ -37,7 +37,7 @@ pub fn open_for_edit<'s>(
     Ok(StateSession::open_for_edit(session.stores(), &opening)?)
 }
 
-/// Opens a state that a snapshot from elsewhere will replace.
+/// Opens a state that `state push` replaces by a snapshot.
 ///
 /// # Errors
 /// The configuration refuses this version, or the state cannot be locked or read.
@@ -182,7 +182,8 @@ pub fn run_number(text: &str) -> Result<i64, Failure> {
     })
 }
 
-/// Refuses a configuration with errors if variables are set on the command line, since the errors matter only then.
+/// Returns the errors of the configuration if variables are set on the command line. Without variables, commands that only use the state
+/// ignore these errors.
 ///
 /// # Errors
 /// The configuration has errors, and variables are set.
@@ -194,7 +195,7 @@ pub fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Re
     Err(Failure::within(errors, &project.sources))
 }
 
-/// Returns the backend with the states of all workspaces, even if the selected one cannot exist.
+/// Returns the backend with the states of all workspaces, even if the selected workspace has an invalid name.
 ///
 /// # Errors
 /// The configuration refuses this version, or the backend cannot be determined.

@@ -133,7 +133,7 @@ impl Watch {
         self.before = look(&self.beside);
     }
 
-    /// Sets the watched directories outside of the working directory. For a new one, changes count from now on.
+    /// Sets the watched directories outside of the working directory. Changes in a directory that was not watched before count from now on.
     pub fn also(&mut self, beside: BTreeSet<PathBuf>) {
         if beside != self.beside {
             let outside = look(&beside).into_iter().filter(|(path, _)| path.starts_with(".."));

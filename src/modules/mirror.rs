@@ -83,7 +83,7 @@ pub enum MirrorError {
     Json { path: PathBuf, source: serde_json::Error },
     #[error("The mirror cannot be used: {} is invalid: its format {version} is not known.", path.display())]
     Format { path: PathBuf, version: String },
-    /// The index names a directory outside of the mirror, which must not be accessible by a mirror from another source.
+    /// The index names a directory outside of the mirror. A mirror from an untrusted source must not give access to other directories.
     #[error("The mirror cannot be used: {} is invalid: \"{dir}\" leads out of the mirror.", path.display())]
     Outside { path: PathBuf, dir: String },
     #[error("The modules of the pack cannot be unpacked: {0}.")]
@@ -422,7 +422,7 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
     Ok(added)
 }
 
-/// Puts a package into a mirror, completely or not at all. It is not read before it is in the index.
+/// Puts a package into a mirror, completely or not at all. Readers find it once it is in the index.
 fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let target = dir.join(relative);
     std::fs::create_dir_all(target.parent().unwrap_or(dir))?;

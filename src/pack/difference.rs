@@ -253,8 +253,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                 });
                 match unpacked {
                     Ok(_) => {}
-                    // Errors of the decoder and of the disk have the same type. Only a full disk is certainly no
-                    // damage.
+                    // Errors of the decoder and of the disk have the same type. Only a full disk is certainly not damage of the file.
                     Err(e) if e.kind() == io::ErrorKind::StorageFull => return Err(write_error(path)(e)),
                     Err(e) => return Err(wrong(format!("its executable cannot be unpacked: {e}"))),
                 }

@@ -27,7 +27,7 @@ pub enum PackError {
         .0.display()
     )]
     PackOfPacks(PathBuf),
-    /// A file to be packed is neither a file nor a directory, or a link that leads elsewhere.
+    /// A path to be packed is neither a file nor a directory, or is a link that leads out of the package.
     #[error("{} cannot be packed: {reason}", path.display())]
     NotPackable { path: PathBuf, reason: String },
     #[error("the key file {} cannot be used: {reason}", path.display())]

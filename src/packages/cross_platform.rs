@@ -82,7 +82,7 @@ pub enum Tracked {
 /// Error of a provider without a version.
 struct NotSelected {
     problem: Diagnostic,
-    /// True if the source cannot be reached, so that it is not known whether it has one.
+    /// True if the source cannot be reached, so that it is not known whether it has a version.
     is_unreachable: bool,
 }
 
@@ -120,8 +120,8 @@ impl Request<'_> {
                 is_unreachable: false,
             });
         }
-        // The cache contains older versions from earlier installations, and none of them should be chosen for
-        // that.
+        // The cache is ignored here: it contains versions of earlier installations, and none of them should be chosen only because it is
+        // cached.
         let mirrored = match &self.source {
             PackageSource::Packed(base) => self
                 .platforms

@@ -28,7 +28,7 @@ pub struct UnpackedPackage {
     pub platform: Platform,
     /// Directory with its files, or its only file.
     pub path: PathBuf,
-    /// Checksums of this package, and those that are known of the same version for other platforms.
+    /// Checksums of this package, and the known checksums of the same version for other platforms.
     pub hashes: BTreeSet<String>,
 }
 
@@ -57,8 +57,8 @@ impl Catalog {
         request: &Request<'_>,
         emit: &mut dyn FnMut(Step<'_>),
     ) -> Result<Vec<UnpackedPackage>, Diagnostics> {
-        // An empty lock file is used here, and the one of the request in `version`: a chooser with a lock file would hide
-        // the other packages on this machine.
+        // The chooser gets an empty lock file: with the real one, it would hide packages on this machine that are not locked. `version`
+        // applies the lock file of the request.
         let nothing = LockFile::default();
         let gathering = Gathering {
             request,

@@ -222,8 +222,8 @@ fn can_run(_dir: &Path) -> bool {
     true
 }
 
-/// Unpacks a package, and returns the directory with its files. The directory appears by a rename. Of several processes, one
-/// unpacks while the others wait.
+/// Unpacks a package, and returns the directory with its files. The directory appears by a rename. If several processes need the package,
+/// one of them unpacks it while the others wait.
 fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathBuf, PackError> {
     let write = |path: &Path| {
         let path = path.to_owned();

@@ -95,7 +95,7 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Availa
                         .collect()
                 }),
             }),
-            // One strange tag must not hide all other versions.
+            // One version that cannot be parsed must not hide all other versions.
             Err(_) => tracing::warn!(%provider, version = one.version, "a version of a registry that is none"),
         }
     }

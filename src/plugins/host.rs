@@ -142,7 +142,7 @@ impl Host {
     /// Creates a provider, whose process is started or connected to when it is first needed.
     ///
     /// # Errors
-    /// There is none to connect to.
+    /// The program is [`Program::Reattached`], but the user has started no such provider.
     pub fn provider(&self, provider: &Address, program: Program) -> Result<Arc<dyn Provider>, Diagnostics> {
         let shared = self
             .schemas
@@ -233,7 +233,7 @@ impl Host {
     /// Starts a provider for one of its state stores, or connects to one that runs already.
     ///
     /// # Errors
-    /// The plugin does not start, speaks a protocol without state stores, or there is none to connect to.
+    /// The plugin does not start, speaks a protocol without state stores, or should run already but was not started by the user.
     pub async fn state_store_of(
         &self,
         provider: &Address,

@@ -49,7 +49,7 @@ pub enum StartFailure {
     #[error("it ended before it printed its address ({status})")]
     Ended {
         status: ExitStatus,
-        /// What it printed to standard output and to standard error.
+        /// Text that the process printed to standard output and standard error.
         printed: String,
     },
     #[error("it printed no address within {} seconds", .0.as_secs_f64())]
@@ -67,7 +67,7 @@ pub enum Answer {
     Message(Vec<u8>),
     /// The plugin answered with a status: its code and message.
     Refused(String, String),
-    /// No answer will come: the reason.
+    /// The connection failed, so no answer will come; contains the reason.
     Lost(String),
     /// There was no answer within the time limit.
     Late,
@@ -137,7 +137,7 @@ impl Probe {
             Ok(handshake) => handshake,
             Err(error) => {
                 let _ = child.kill().await;
-                // People see the line in the text of the error; programs that print one and end are not plugins.
+                // The error contains the line. It may be a text for people: a program that prints one and ends is not a plugin.
                 return Err(StartFailure::Handshake(error.to_string()));
             }
         };

@@ -102,7 +102,7 @@ impl ListSchema {
 /// Optional capabilities of a provider; all false by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Plans of destruction, too.
+    /// The provider plans the destruction of objects, too.
     pub plan_destroy: bool,
     /// The schema may be cached across processes.
     pub schema_optional: bool,
@@ -115,7 +115,7 @@ pub struct Capabilities {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionSchema {
     pub parameters: Vec<ParameterSchema>,
-    /// The parameter of all further arguments.
+    /// The variadic parameter, which takes all further arguments.
     pub variadic: Option<ParameterSchema>,
     pub result: Option<Type>,
     /// A summary in one line.

@@ -62,7 +62,7 @@ pub trait ProviderSource: Send + Sync {
         None
     }
 
-    /// Returns the provider for one object; `provider`, that of its provider configuration, unless it is replaced.
+    /// Returns the provider for one object: `provider`, which is that of its provider configuration, or a replacement.
     fn for_object(
         &self,
         _: &AbsProviderConfig,

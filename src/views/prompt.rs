@@ -35,7 +35,7 @@ pub enum Echo {
 static READ_AHEAD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// True while a question is open, and after it was interrupted until [`resumed`].
 static ASKING: AtomicBool = AtomicBool::new(false);
-/// True if something else reacts to interrupts between questions.
+/// True if the command itself handles interrupts between questions.
 static LISTENING: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if an interrupt would end a question. Other listeners then report nothing.
@@ -44,7 +44,7 @@ pub fn is_asking() -> bool {
     ASKING.load(Ordering::SeqCst)
 }
 
-/// Declares that something else reacts to interrupts between questions.
+/// Declares that the command itself handles interrupts between questions.
 pub fn listened() {
     LISTENING.store(true, Ordering::SeqCst);
 }

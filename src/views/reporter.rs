@@ -57,7 +57,7 @@ pub trait OperationView: Send + Sync {
     fn end(&self) {}
 }
 
-/// Events of one operation.
+/// Distributor of the events of one operation to its views.
 pub struct Reporter {
     views: Vec<Arc<dyn OperationView>>,
     record: Mutex<Record>,

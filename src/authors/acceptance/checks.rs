@@ -211,7 +211,8 @@ pub fn object(all: &Objects, check: &ObjectCheck, place: &str, problems: &mut Di
     }
 }
 
-/// Returns true if a document of truth values covers a path: true at the path or at a part of it, or somewhere below it.
+/// Returns true if `marks`, which has `true` in place of each marked part, marks the value at a path, a value that contains it, or a part
+/// of it.
 fn covers(marks: &Json, path: &ValuePath) -> bool {
     let mut at = marks;
     for key in &path.keys {
@@ -251,7 +252,7 @@ fn equal(one: &Json, two: &Json) -> bool {
     }
 }
 
-/// Compares an imported object with the one in the state, but for some paths.
+/// Compares an imported object with the one in the state, except at the paths to ignore.
 pub fn imported(
     address: &str,
     imported: &Objects,
@@ -323,7 +324,7 @@ fn remove(document: &mut Json, path: &ValuePath) {
         (PathKey::Name(name), Json::Object(items)) => {
             items.remove(name);
         }
-        // The other elements keep their indices.
+        // The element is replaced, not removed, so that the other elements keep their indices.
         (PathKey::Index(index), Json::Array(items)) => {
             if let Some(item) = items.get_mut(*index) {
                 *item = Json::Null;

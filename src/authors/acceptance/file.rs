@@ -16,7 +16,7 @@ use super::path::ValuePath;
 /// End of the names of files with acceptance tests.
 pub const SUFFIX: &str = ".acctest.hcl";
 
-/// Name of the check after the objects are destroyed, among those of the steps.
+/// Name of the check that runs after the objects are destroyed. Results list it among the steps.
 pub const DESTROYED: &str = "destroyed";
 
 /// A file: one sequence of steps on one state.

@@ -168,7 +168,7 @@ impl<'w> Workspace<'w> {
     /// Leaves the directory to the user, and returns the command that destroys its objects.
     pub fn keep(&mut self) -> String {
         let kept = std::env::temp_dir().join(format!("acceptance-{}", self.unique));
-        // The private directory would be taken for a leftover once this process has ended.
+        // Other processes remove private directories whose process has ended, so the directory is renamed.
         if fs::rename(&self.root, &kept).is_ok() {
             let file = kept.join("cli.tfrc");
             let text = fs::read_to_string(&file).unwrap_or_default();

@@ -337,7 +337,7 @@ impl<'s> Steps<'s> {
             }
         };
         let Some(id) = id else { return Ok(()) };
-        // The state of the import before.
+        // Removes the state of the previous import, so that this import begins with an empty one.
         let _: std::io::Result<()> = fs::remove_file(self.workspace.work().join(IMPORTED));
         let state = format!("-state={IMPORTED}");
         let ran = self

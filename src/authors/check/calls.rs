@@ -206,7 +206,7 @@ async fn configure(running: &mut Running<'_>, schema: &ProviderSchema, report: &
     let has_none = block.attributes.is_empty() && block.blocks.is_empty();
     let config = match &running.subject.config {
         Some(config) => config.clone(),
-        // Without arguments, there are no credentials in the environment for them, so no service is reached.
+        // A provider without arguments cannot find credentials for them in the environment either, so configuring it reaches no service.
         None if has_none => block.empty_object(),
         None => {
             report.add(

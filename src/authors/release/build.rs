@@ -109,7 +109,7 @@ impl Build<'_> {
             .args(["build", "--release", "--message-format=json-render-diagnostics"])
             .args(target.map(|target| format!("--target={target}")))
             .current_dir(self.dir)
-            // Parts that are compiled in another order would make other bytes.
+            // Incremental compilation can split and order code differently, so that the same sources would give other bytes.
             .env("CARGO_INCREMENTAL", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped());

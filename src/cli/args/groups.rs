@@ -12,9 +12,9 @@ const PARALLELISM: usize = 10;
 /// `-parallelism`: limits of the operations that run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parallelism {
-    /// Limit of the operations on objects of all providers that have none of their own.
+    /// Limit that is shared by all providers without a limit of their own.
     pub number: usize,
-    /// True if each provider that is not listed has a limit of its own, which is adapted.
+    /// Bounds of an adaptive limit (`auto`) that each provider not in `listed` gets for itself; `None` if these providers share `number`.
     pub others: Option<Limit>,
     /// Limits of single providers, by local name or source address.
     pub listed: Vec<(String, Limit)>,
@@ -31,7 +31,7 @@ impl Default for Parallelism {
 }
 
 impl Parallelism {
-    /// Reads the value of the flag; `None` if it makes no sense.
+    /// Reads the value of the flag; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Parallelism> {
         if let Ok(number) = text.parse::<i64>() {
@@ -105,13 +105,13 @@ pub enum Refresh {
     #[default]
     Everything,
     Nothing,
-    /// Objects that change, and the sources of their changed values.
+    /// Objects that change, and the objects from which their changed values come.
     Changed,
-    /// Objects that were not read for this time.
+    /// Objects whose last read is older than this duration.
     OlderThan(Age),
 }
 
-/// A duration, with the text that it was written as.
+/// A duration, with its text from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Age {
     pub text: String,
@@ -119,7 +119,7 @@ pub struct Age {
 }
 
 impl Refresh {
-    /// Reads the value of the flag; `None` if there is no such value.
+    /// Reads the value of the flag; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Refresh> {
         Some(match text {
@@ -318,7 +318,7 @@ pub fn suppress_forget_errors(flags: &mut Flags<'_>) -> bool {
     )
 }
 
-/// Flags that limit what is applied without a person's approval, as they are written.
+/// Flags that limit which plans are applied without approval. Their values are not parsed yet; `Guards::new` does that.
 #[derive(Clone, Debug)]
 pub struct GuardFlags {
     pub auto_approve: String,

@@ -30,7 +30,7 @@ impl UsageError {
         }
     }
 
-    /// Returns any other error.
+    /// Returns an error with its own summary, unlike [`UsageError::flag`].
     pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> UsageError {
         UsageError {
             summary: summary.into(),
@@ -115,7 +115,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
     Ok(out)
 }
 
-/// Checks the form of a value that must not be any text.
+/// Checks the value of a flag that only takes certain values: a limit, a duration, or keywords.
 fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     let fits = match arg.get_id().as_str() {
         "parallelism" => match text.parse::<i64>() {

@@ -198,7 +198,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         match planned(session, work, &operation, &options) {
             Ok(Planned::Approved { plan, asked, problems }) => match operation.claim(&plan) {
                 Ok(true) => return perform(session, work, operation, &plan, problems),
-                // Nobody has seen the plan, so another one is as good.
+                // With automatic approval nobody has seen the stale plan, so another plan needs no question either.
                 Ok(false) if !asked => session.warn_now(operation.planned_again()),
                 Ok(false) => {
                     let stale = operation.stale("Objects changed since the plan");
@@ -403,8 +403,8 @@ fn perform(
     operation.finish(Ok(status.into()))
 }
 
-/// Returns the error of OpenTofu about objects that a destroy run has forgotten: programs take its success for the end of all
-/// objects.
+/// Returns OpenTofu's error about objects that a destroy run has forgotten. Without it, callers would take the success to mean that all
+/// objects are destroyed.
 fn left_by_destroy(work: &Work<'_>, plan: &Plan) -> Option<Diagnostic> {
     let forgotten = plan.view().totals().forgotten;
     let reported = Tool::current().is_opentofu() && !work.suppress_forget_errors;

@@ -66,7 +66,7 @@ use crate::session::{Session, Surroundings};
 use crate::{Invocation, json_into, logging, panics, process, spans};
 use files::Environment;
 
-/// Placeholder for the name of the program in the details of a command.
+/// Placeholder in `details` for the name by which the program was called.
 const PROGRAM: &str = "{program}";
 
 pub struct Command {
@@ -437,7 +437,8 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
     if STREAMING.contains(&command.path) && as_json {
         surroundings.console.stream = Some(Arc::new(Stream::begin(surroundings.ui.clone())));
     }
-    // On a terminal, standard output and standard error are read as one.
+    // With `-json`, or if a script captures the result, warnings go to standard error. On a terminal they need not: a person reads both
+    // streams together.
     surroundings.console.form.beside_results =
         as_json || (CAPTURED.contains(&command.path) && !surroundings.ui.is_terminal());
     let matches = match matches(command, parsed, surroundings.ui.program) {

@@ -63,7 +63,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let operation_arguments = OperationArguments {
         lock: LockFlags {
-            // A query changes nothing, so it needs no lock.
+            // A query changes nothing, so it does not wait for another run: it fails at once if the state is locked.
             timeout: Some(Duration::ZERO),
         },
         input: true,

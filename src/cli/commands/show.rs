@@ -34,7 +34,7 @@ struct Arguments {
     json: bool,
     /// True if the current state is named explicitly.
     state: bool,
-    /// Saved plan, which nothing but a plan may be.
+    /// Path of a saved plan (`-plan`). Unlike the positional argument, it must not be a state file.
     plan: Option<String>,
 }
 

@@ -129,7 +129,7 @@ impl SchemaStore {
             })
             .filter_map(|entry| {
                 let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-                // File systems record at least once a day that a file was read.
+                // Most file systems update the time of the last access at least once a day (`relatime`), which is precise enough.
                 let used = meta.accessed().or_else(|_| meta.modified()).ok()?;
                 Some((used, meta.len(), entry.path()))
             })

@@ -86,7 +86,7 @@ fn of_word(line: &Line, live: &dyn Live) -> Vec<Candidate> {
             _ => Vec::new(),
         };
     }
-    // The value of a flag may be a word of its own.
+    // The value of a flag may be the next word instead of following `=`.
     let mut positional = Vec::new();
     let mut awaited = None;
     for word in rest {
@@ -239,7 +239,7 @@ fn grouped(found: Vec<Candidate>, typed: &str) -> Vec<Candidate> {
         let mut cut: Vec<Candidate> = found.iter().map(|c| cut_behind(c, from)).collect();
         cut.dedup();
         match &cut[..] {
-            // A prefix of all candidates is not a choice yet.
+            // All candidates continue alike up to here, so the user would have nothing to choose from.
             [only] if only.text.len() > from => from = only.text.len(),
             _ => return cut,
         }

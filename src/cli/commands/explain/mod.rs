@@ -117,7 +117,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }))
 }
 
-/// Returns the text about a resource, for a plan that is not saved.
+/// Returns the explanation of a resource as text. `review` uses it for a plan that is not saved yet.
 ///
 /// # Errors
 /// There is no such resource.

@@ -95,7 +95,7 @@ impl Executable {
         })
     }
 
-    /// Returns an address for messages: the one that a bare name has.
+    /// Returns the address that the bare name implies, for messages.
     fn address(&self) -> Provider {
         Provider::default_for(self.name.as_str())
     }

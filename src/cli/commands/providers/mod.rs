@@ -1,5 +1,5 @@
-//! `providers`: lists the providers that the modules and the state need. Its subcommands show their schemas, and fetch packages
-//! for other machines.
+//! `providers`: lists the providers that the modules and the state need. The subcommands show the schemas of these providers, and fetch
+//! packages for other machines.
 
 mod json;
 mod lock;

@@ -30,7 +30,7 @@ fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet
             let depend = files.iter().filter(|file| module_dirs(file).contains(dir));
             out.extend(depend.map(|file| file.file.name.to_string()));
         } else {
-            // The dependencies on variable files, mock data and templates are not known.
+            // It is not known which test files depend on a variable file, mock data or a template, so all are run.
             return None;
         }
     }

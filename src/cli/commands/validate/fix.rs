@@ -21,7 +21,7 @@ use crate::session::Session;
 /// Limit of the edits that are tried in a file that cannot be parsed.
 const TRIED: usize = 500;
 
-/// Limit of the edits that are tried one by one, because not all of them are right.
+/// Limit of the edits that are tried one by one, after applying all at once has not removed as many errors as expected.
 const SINGLE: usize = 200;
 
 /// Limit of edits that only become possible by earlier ones: an edit of a block's type reveals an error in its
