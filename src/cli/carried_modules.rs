@@ -43,9 +43,9 @@ pub struct Installed {
     pub sources: SourceMap,
 }
 
-/// Installs the missing modules, including those of these test files, from the pack only. They are installed in the data
-/// directory; if it cannot be written, in a directory of the user; otherwise in memory ([`Session::mounts`]). Returns none if
-/// this executable has no modules.
+/// Installs the missing modules, including those of these test files, from the pack only. They are installed in the data directory; if it
+/// cannot be written, in a directory of the user outside of the working directory; otherwise in memory ([`Session::mounts`]). Returns none
+/// if this executable has no modules.
 #[must_use]
 pub fn install(session: &Session, tests: &[Arc<TestFile>]) -> Option<Installed> {
     let mirror = mirror(session)?;

@@ -17,7 +17,6 @@ pub enum Location<'s> {
     OtherFile,
     /// `credentials.tfrc.json`, which commands change.
     File,
-    /// Storage of a credentials helper.
     Helper(&'s CredentialsHelper),
     /// The token is not stored yet; it would be stored in the file.
     Nowhere,
@@ -43,7 +42,7 @@ pub struct Stored<'s> {
     helper: Option<&'s CredentialsHelper>,
 }
 
-/// Returns the host in the only argument, none if it is not valid, and the argument itself.
+/// Parses the only argument as a host. Returns the host (`None` if it is invalid), and the argument as typed.
 ///
 /// # Errors
 /// There is more than one argument.

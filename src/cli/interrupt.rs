@@ -29,7 +29,8 @@ struct Hurry {
 
 impl Hurry {
     fn within(limit: Duration) -> Hurry {
-        // A tenth is left for what is printed, and for threads that start late.
+        // The graceful stop takes 30 % of the limit, and each of the three steps after it 20 %. The last tenth is for printing, and for
+        // threads that start late.
         Hurry {
             graceful: limit * 3 / 10,
             patience: limit / 5,
@@ -183,7 +184,7 @@ pub fn received() -> impl Future<Output = ()> {
     }
 }
 
-/// Aborts this process, unless it ends by itself in time.
+/// Aborts this process, unless it ends by itself within `patience`.
 fn end_by_force(last_resort: Arc<LastResort>, patience: Duration) {
     let work = move || {
         std::thread::sleep(patience);

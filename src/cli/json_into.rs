@@ -1,4 +1,4 @@
-//! `-json-into`: the stream of a command in a file, beside its text.
+//! `-json-into`: the stream of a command in a file, in addition to the text output.
 
 use std::fs::OpenOptions;
 use std::sync::Arc;

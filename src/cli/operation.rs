@@ -56,7 +56,6 @@ pub struct Operation<'s> {
     pub state: State,
     pub project: Project,
     pub variables: Variables,
-    /// Backend of the state.
     backend: StateBackend,
     /// Selected workspace.
     pub workspace: String,
@@ -527,7 +526,6 @@ impl<'s> Operation<'s> {
         journal::end(self.states.store())
     }
 
-    /// Saves a plan to a file.
     pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostics> {
         let backend = match &self.backend {
             StateBackend::Local(_) => None,

@@ -54,7 +54,6 @@ impl Outcome {
         Outcome::success().and_line(line)
     }
 
-    /// Returns success with a JSON document.
     pub fn document(document: &serde_json::Value) -> Outcome {
         Outcome::exact(cty::json::to_text(document, Some(2)) + "\n")
     }

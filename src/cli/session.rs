@@ -62,7 +62,7 @@ pub struct Surroundings {
     pub working_dir: PathBuf,
     /// Modules that are read from memory, because they cannot be installed anywhere.
     pub mounts: OnceLock<Arc<Mounts>>,
-    /// Recorder of spans, if a trace is asked for.
+    /// Recorder of spans, if the environment requests a trace.
     pub tracer: Option<Arc<traces::Tracer>>,
 }
 
@@ -226,7 +226,6 @@ impl Surroundings {
         Ok(Plugins::new(self.catalog()?, self.plugin_host()?))
     }
 
-    /// Returns the host that starts plugins.
     pub fn plugin_host(&self) -> Result<Host, Diagnostics> {
         let executable = self.builtins.executable.clone();
         let mut settings = HostSettings::from_environment(executable, core_version(), |name| self.env.get(name))?;

@@ -14,7 +14,7 @@ use views::reporter::{OperationView, StillRunning};
 use crate::env::Env;
 use crate::outcome::Status;
 
-/// Creates the recorder, if the environment asks for a trace.
+/// Creates the recorder, if the environment requests a trace.
 pub fn start(env: &Env) -> Option<Arc<Tracer>> {
     let product = Product {
         service: match Mode::current() {

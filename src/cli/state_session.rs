@@ -220,7 +220,6 @@ fn accept_version(project: &Project, problems: &Diagnostics) -> Result<(), Failu
     }
 }
 
-/// Warns that `-state` is deprecated.
 pub fn warn_of_state_flag(surroundings: &Surroundings, files: &StateFlags) {
     if files.state.is_some() {
         let warning = Diagnostic::warning(

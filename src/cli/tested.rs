@@ -102,7 +102,6 @@ impl Purpose {
     }
 }
 
-/// Loads the modules of test files.
 pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, purpose: Purpose) -> Tested {
     let mut manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
     let (mut sources, mut problems) = (SourceMap::default(), Diagnostics::new());
@@ -222,7 +221,7 @@ impl Modules<'_> {
         config
     }
 
-    /// Returns the directory that a module from elsewhere is installed in.
+    /// Returns the directory in which a remote module is installed.
     fn installed(&self, path: &addrs::Module, module: &config::RunModule) -> Result<String, Diagnostic> {
         let source = module.address.source.to_string();
         match self.manifest.modules.get(&Manifest::key(path)) {

@@ -257,7 +257,7 @@ fn source_and_address(name: &str, entry: &ManifestEntry) -> Option<(ModuleSource
     Some((source, address))
 }
 
-/// Returns the packages of an installed configuration that come from elsewhere, each once.
+/// Returns the packages of the remote modules of an installed configuration, each once.
 fn packages(data_dir: &Path, manifest: &Manifest) -> Vec<Package> {
     let (mut out, mut seen) = (Vec::new(), BTreeSet::new());
     for (name, entry) in &manifest.modules {

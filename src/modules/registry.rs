@@ -184,7 +184,7 @@ impl Registries {
                     text: version.to_string(),
                     version,
                 }),
-                // A single malformed version must not hide the others.
+                // A single malformed version must not hide the valid ones.
                 Err(_) => tracing::warn!(module = module.package(), text, "a version of a registry that is none"),
             }
         }

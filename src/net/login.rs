@@ -111,7 +111,6 @@ pub enum LoginService {
 }
 
 impl Services {
-    /// Returns the login service.
     #[must_use]
     pub fn login(&self) -> LoginService {
         match self.entries.get(LOGIN) {

@@ -35,7 +35,6 @@ use versions::{Constraints, Version};
 pub struct Request<'r> {
     /// Client for registries and mirrors.
     pub client: &'r Client,
-    /// Version constraints, by provider.
     pub requirements: &'r BTreeMap<Provider, Constraints>,
     /// Requirement origins, for errors.
     pub origins: &'r Origins,

@@ -36,7 +36,6 @@ pub struct UnpackedPackage {
 #[derive(Debug)]
 pub struct Request<'r> {
     pub client: &'r net::Client,
-    /// Version constraints, by provider.
     pub requirements: &'r BTreeMap<Provider, Constraints>,
     /// Lock file that decides versions.
     pub lock: &'r LockFile,
@@ -118,8 +117,8 @@ struct Gathering<'r> {
 }
 
 impl Gathering<'_> {
-    /// Chooses the locked version, else the newest one on this machine. If there is none, or the CLI configuration has
-    /// installation methods, it is the newest of the sources.
+    /// Chooses the locked version, else the newest one on this machine. The package sources are queried for the newest version if there is
+    /// none on this machine, or if the CLI configuration has installation methods.
     async fn version(&self, provider: &Provider, constraints: &Constraints) -> Result<Version, Diagnostic> {
         let (request, settings) = (self.request, self.chooser.settings);
         if let Some(locked) = request.lock.providers.get(provider) {

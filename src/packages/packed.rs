@@ -103,7 +103,6 @@ impl Packed {
         self.pack.index().providers.get(self.at)
     }
 
-    /// Path of the pack.
     #[must_use]
     pub fn pack(&self) -> &Path {
         self.pack.path()

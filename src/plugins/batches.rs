@@ -83,8 +83,8 @@ impl Batches {
     pub(crate) async fn call<A: Message + Default>(&self, method: Method, message: Vec<u8>) -> Result<A, Status> {
         let (sender, receiver) = oneshot::channel();
         let number = {
-            // The status is checked under the lock that `Answering::end` takes: if the stream has ended, the
-            // call fails here; otherwise it is registered, and fails with the others.
+            // The status is checked under the lock that `Answering::end` takes: if the stream has ended, the call fails here; otherwise it
+            // is registered, and fails with all others when the stream ends.
             let mut waiting = lock(&self.waiting);
             if let Some(status) = &waiting.ended {
                 return Err(status.clone());
@@ -131,8 +131,7 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        // This call is reached even if the task is aborted with its runtime, because no caller may wait for
-        // ever.
+        // `drop` is called even if the task is aborted with its runtime, so that no caller waits for ever.
         self.end(&ended());
     }
 }

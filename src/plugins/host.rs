@@ -25,7 +25,6 @@ use crate::schemas::SchemaStore;
 /// positive number is ignored; the default is [`Launch::TIMEOUT`].
 pub const START_TIMEOUT: &str = "MONOFORM_PLUGIN_START_TIMEOUT";
 
-/// Settings of the plugin host.
 #[derive(Clone, Debug)]
 pub struct HostSettings {
     /// Path of this executable, which serves the built-in plugins.

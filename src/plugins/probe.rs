@@ -1,6 +1,6 @@
-//! A plugin under examination: what it prints, requests as bytes, and how it ends.
+//! A plugin under examination: its output, requests as bytes, and its end.
 //!
-//! [`crate::Host`] does what a command needs, and hides what a plugin does wrong as far as it can. Here everything is seen.
+//! [`crate::Host`] serves commands, so it hides as many faults of a plugin as possible. A [`Probe`] shows all of them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -169,9 +169,9 @@ impl Probe {
         })
     }
 
-    /// Sends a request whose message is any bytes.
+    /// Sends a request with arbitrary bytes as its message.
     ///
-    /// `service` is that of the file of the protocol, such as `tfplugin6.Provider`.
+    /// `service` is the full name of the gRPC service, such as `tfplugin6.Provider`.
     pub async fn call(&self, service: &str, method: &str, message: Vec<u8>, limit: Duration) -> Answer {
         let asked = async {
             let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(channel::MESSAGE_LIMIT);

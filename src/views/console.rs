@@ -15,7 +15,6 @@ pub struct Console {
     pub stream: Option<Arc<Stream>>,
     /// Stream beside the text, with `-json-into`.
     pub beside: Option<Arc<Stream>>,
-    /// Form of diagnostics in text.
     pub form: diagnostics::Form,
 }
 

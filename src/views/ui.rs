@@ -103,7 +103,7 @@ impl Ui {
         }
     }
 
-    /// Returns streams for a program that reads a file: standard output is that file, and there is nothing else.
+    /// Returns streams for `-json-into`: standard output goes to the file. Standard error is discarded, and there is no input.
     #[must_use]
     pub fn to_file(file: std::fs::File) -> Ui {
         let stream = |writer: Box<dyn Write + Send>| Stream {

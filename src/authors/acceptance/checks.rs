@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 use super::file::ObjectCheck;
 use super::path::{PathKey, ValuePath};
 
-/// Summary of a check that does not hold, which views count.
+/// Summary of an assertion that fails. The views count the diagnostics with this summary.
 pub(super) const FAILED: &str = "Test assertion failed";
 
 /// Object in a plan or a state.
@@ -50,7 +50,6 @@ impl Objects {
         found
     }
 
-    /// Reads the document of a state.
     #[must_use]
     pub fn of_state(document: &Json) -> Objects {
         let mut found = Objects::default();
@@ -157,7 +156,6 @@ pub fn actions(plan: &Objects, expected: &BTreeMap<String, String>, at: &Range, 
     }
 }
 
-/// Checks an object.
 pub fn object(all: &Objects, check: &ObjectCheck, place: &str, problems: &mut Diagnostics) {
     let address = &check.address;
     let Some(object) = all.objects.get(address) else {

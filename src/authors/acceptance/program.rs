@@ -88,7 +88,7 @@ pub enum NotRun {
 /// Directory in which one program works on one test file, with the CLI configuration for the provider.
 #[derive(Debug)]
 pub struct Workspace<'w> {
-    /// `None` once the directory is left to the user.
+    /// `None` after the directory was left to the user.
     dir: Option<PrivateDirectory>,
     root: PathBuf,
     program: &'w Program,
@@ -173,7 +173,7 @@ impl<'w> Workspace<'w> {
             let file = kept.join("cli.tfrc");
             let text = fs::read_to_string(&file).unwrap_or_default();
             let moved = text.replace(&*self.root.to_string_lossy(), &kept.to_string_lossy());
-            // Without the file, the state is still there.
+            // The file only configures the provider under development. Without it, the user still has the state.
             let _: io::Result<()> = fs::write(&file, moved);
             self.root = kept;
         }
@@ -235,7 +235,7 @@ fn hosts(source: &str) -> Vec<PathBuf> {
         .to_vec()
 }
 
-/// Runs a command. Its output goes to files, since a descendant that goes on could hold a pipe open.
+/// Runs a command. Its output goes to files, because a descendant that outlives the command could hold a pipe open.
 pub(super) async fn run_in(
     mut command: Command,
     name: &str,

@@ -25,7 +25,7 @@ pub struct Build<'b> {
     pub environment: &'b Environment,
 }
 
-/// Reason why nothing was built.
+/// Reason why the build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("the program {program} cannot be run: {}", io_reason(source))]

@@ -24,7 +24,7 @@ pub use build::{Build, BuildError};
 /// Beginning of the names of provider executables.
 const PREFIX: &str = "terraform-provider-";
 
-/// Reason why there is no release.
+/// Reason why the release cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     #[error("the file {} cannot be read: {}", path.display(), io_reason(source))]
@@ -58,11 +58,11 @@ pub struct Executables {
 }
 
 impl Executables {
-    /// Finds the executables in a directory and in the directories directly below it. The platform is that of the directory's
-    /// name, such as `linux_amd64`, or else that of the file's header.
+    /// Finds the executables in a directory and in the directories directly below it. The platform is that of the directory's name, such as
+    /// `linux_amd64`, or else that of the file's header.
     ///
     /// # Errors
-    /// There are none, two for one platform, or those of several providers.
+    /// There is no executable, there are two for one platform, or they belong to several providers.
     pub fn find(dir: &Path, name: Option<&str>) -> Result<Executables, ReleaseError> {
         let mut found = Executables::default();
         let mut dirs = vec![(dir.to_owned(), None)];

@@ -59,7 +59,7 @@ impl Parallelism {
         Some(out)
     }
 
-    /// Returns true if the limit is one number for all.
+    /// Returns true if the limit is one number for all providers together.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.others.is_none() && self.listed.is_empty()
@@ -89,7 +89,7 @@ impl FromFlags for Parallelism {
             "How many operations may run at a time: a number; \"auto\" for a limit for each provider that adapts to how fast it answers, or \
              \"auto:2-60\" with bounds; and limits of single providers, such as aws=40,github=2.",
         );
-        // The text is valid: a wrong one has been refused with the other flags.
+        // The text is valid: `args::normalise` has refused invalid values.
         Parallelism::parse(&text).unwrap_or_default()
     }
 }
@@ -145,7 +145,7 @@ pub fn refresh(flags: &mut Flags<'_>) -> Refresh {
          whose configuration has changed, what their new values come from, and the data sources that they use; \"older-than=1h\" for \
          what was not read for that time.",
     );
-    // The text is valid: a wrong one has been refused with the other flags.
+    // The text is valid: `args::normalise` has refused invalid values.
     Refresh::parse(&text).unwrap_or_default()
 }
 
@@ -175,7 +175,6 @@ pub fn platforms(flags: &mut Flags<'_>) -> Vec<String> {
     )
 }
 
-/// Flags for the mode of a plan.
 #[derive(Debug, Default)]
 pub struct ModeFlags {
     pub destroy: bool,
@@ -260,7 +259,7 @@ impl FromFlags for TargetFlags {
 
 /// `-var` and `-var-file` in the order of the command line.
 ///
-/// A command only declares them: their values are those of the invocation (`Session::set_variables`).
+/// A command only declares these flags. It gets their values, read once for the whole invocation, from `Session::set_variables`.
 #[derive(Debug, Default, PartialEq)]
 pub struct VariableFlags(pub Vec<VariableFlag>);
 
@@ -279,7 +278,7 @@ impl FromFlags for VariableFlags {
         let values = values.into_iter().map(|(i, text)| (i, VariableFlag::Var(text)));
         let files = files.into_iter().map(|(i, path)| (i, VariableFlag::File(path)));
         let mut all: Vec<_> = values.chain(files).collect();
-        // A later flag replaces the value of an earlier one, whichever of the two flags it is.
+        // Of repeated settings of a variable, the last one on the command line takes effect, whichever of the two flags it uses.
         all.sort_by_key(|(i, _)| *i);
         VariableFlags(all.into_iter().map(|(_, flag)| flag).collect())
     }
@@ -308,7 +307,6 @@ impl FromFlags for OperationFlags {
     }
 }
 
-/// Reads `-suppress-forget-errors`.
 pub fn suppress_forget_errors(flags: &mut Flags<'_>) -> bool {
     flags.switch(
         "suppress-forget-errors",
@@ -344,7 +342,6 @@ impl FromFlags for GuardFlags {
     }
 }
 
-/// Flags for the lock of a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockFlags {
     /// Time limit for acquiring the lock; `None` to work without a lock.
@@ -365,7 +362,7 @@ impl FromFlags for LockFlags {
             "How long to try again for the lock, such as 30s.",
         );
         LockFlags {
-            // The text is valid: a wrong one has been refused with the other flags.
+            // The text is valid: `args::normalise` has refused invalid values.
             timeout: lock.then(|| gotext::duration::parse(&timeout).unwrap_or_default()),
         }
     }

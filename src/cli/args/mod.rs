@@ -1,9 +1,8 @@
 //! Arguments: Go-style flags in front of clap.
 //!
-//! Terraform's flags have one dash or two (`-out=p`, `--out p`), take their value after `=` or as the next argument, and end at
-//! the first argument that is not a flag. Boolean flags take a value only after `=`. [`normalise`] converts such arguments into
-//! the one form that clap knows, by the declarations of the command, and finds every mistake itself, so that messages have flags
-//! in the form in which they are written.
+//! Terraform's flags have one dash or two (`-out=p`, `--out p`), take their value after `=` or as the next argument, and end at the first
+//! argument that is not a flag. Boolean flags take a value only after `=`. [`normalise`] converts such arguments into the form that clap
+//! parses, according to the declarations of the command. It finds every mistake itself, so that messages show flags as the user wrote them.
 
 pub mod flags;
 pub mod groups;
@@ -150,7 +149,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     if fits {
         return Ok(());
     }
-    // These are the words of Go's flag package, which wrappers search for.
+    // This is the wording of Go's flag package. Wrappers search for it.
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))

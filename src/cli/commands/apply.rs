@@ -109,7 +109,6 @@ pub fn approval_possible(session: &Session, approval: &Approval) -> Result<(), U
 
 /// Options of commands that apply a plan.
 pub struct Work<'a> {
-    /// Arguments of the operation.
     pub arguments: OperationArguments,
     pub guards: Guards,
     pub verb: Verb,
@@ -218,11 +217,11 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
 enum Planned {
     Approved {
         plan: Box<Plan>,
-        /// Set if a person has approved it.
+        /// True if the user has approved the plan at a prompt.
         asked: bool,
         problems: Diagnostics,
     },
-    /// Make another plan, without these addresses.
+    /// The user has excluded these addresses, so another plan must be made.
     Again(Vec<addrs::Target>),
     Ended(Outcome),
 }

@@ -27,7 +27,7 @@ pub(super) struct Parsed {
     pub view: ViewFlags,
     /// Words of the command, separated by blanks.
     pub path: String,
-    /// Arguments of the command, with those of the environment.
+    /// Arguments of the command, including those of `TF_CLI_ARGS`.
     pub arguments: Vec<String>,
     /// Complete command line, as typed.
     pub typed: Vec<String>,
@@ -84,7 +84,7 @@ impl ViewFlags {
                 self.deprecations = match value.and_then(|value| value.strip_prefix("module:")) {
                     Some("none") => ModuleDeprecations::None,
                     Some("local") => ModuleDeprecations::Local,
-                    // As in OpenTofu, other levels mean all.
+                    // As in OpenTofu, an unknown level means all modules.
                     Some(_) => ModuleDeprecations::All,
                     None => return Err(CommandLineError::Deprecation),
                 };

@@ -300,7 +300,6 @@ impl Login<'_> {
         Ok(token)
     }
 
-    /// Returns the user that the token belongs to.
     async fn user(&self, service: &Url, token: &Token) -> Result<String, Diagnostics> {
         let failed = |why: String| error(&format!("Failed to retrieve user account details: {why}"), "");
         let url = service.join("account/details").map_err(|e| failed(e.to_string()))?;
@@ -358,7 +357,7 @@ impl Login<'_> {
     }
 }
 
-/// Removes words in brackets that mean colours.
+/// Removes colour markup such as `[green]`.
 fn without_markup(text: &str) -> String {
     // The colour names of the library that Terraform colours this message with. Other words in brackets belong to
     // the text.

@@ -87,7 +87,6 @@ pub struct Command {
 }
 
 impl Command {
-    /// Declares the command for clap.
     fn declared(&self, program: Program) -> clap::Command {
         let name = self.path.rsplit(' ').next().unwrap_or(self.path);
         clap::Command::new(name)
@@ -490,7 +489,6 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
     json_into::end(&session, status)
 }
 
-/// Returns the parsed arguments of a command.
 fn matches(command: &Command, parsed: &Parsed, program: Program) -> Result<clap::ArgMatches, UsageError> {
     let declared = command.declared(program);
     let normal = args::normalise(&declared, command.refused, &parsed.arguments)?;

@@ -189,7 +189,6 @@ pub fn family(path: &str, command: &str) -> Option<String> {
     ))
 }
 
-/// Returns the outcome for an unknown command.
 pub fn unknown(path: &str, arguments: &[String], help: bool, program: Program) -> Outcome {
     let Program { tool, command } = program;
     if let Some(mut text) = family(path, command) {

@@ -33,7 +33,7 @@ Any other answer cancels.
 /// Answer to the question.
 pub(super) enum Decision {
     Approved,
-    /// Make another plan, without these addresses.
+    /// The user has excluded these addresses, so another plan must be made.
     Again(Vec<Target>),
     Cancelled,
 }

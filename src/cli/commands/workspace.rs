@@ -406,7 +406,7 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Outcome, Failure> 
         if let Some(seed) = seed {
             let mut opened = open(session, arguments.lock, workspaces.backend.state(name), "workspace-new")?;
             opened.write(&seed)?;
-            // A lock that cannot be released is no reason not to select the workspace.
+            // The workspace is selected even if the lock cannot be released.
             unlocked = opened.close(Ok(unlocked))?;
         }
         remember(session, name)?;
@@ -423,7 +423,7 @@ fn open<'s>(
     operation: &str,
 ) -> Result<StateSession<'s>, Failure> {
     let opening = Opening {
-        // These commands create or delete whole states: no content is changed that a backup could bring back.
+        // These commands create or delete whole states, so there is no changed content that a backup could restore.
         backup: Backup::None,
         ..Opening::new(source, operation, lock.timeout)
     };

@@ -122,7 +122,7 @@ pub enum FetchError {
         "it is in a {repository} repository, and there is no program \"{program}\" on the PATH. Install it, and try again"
     )]
     NoProgram {
-        /// Kind of the repository, for people.
+        /// Kind of the repository, for messages.
         repository: &'static str,
         program: &'static str,
     },
@@ -245,7 +245,6 @@ impl From<net::Error> for FetchError {
 }
 
 impl FetchError {
-    /// Returns the error of a request with advice.
     pub(super) fn request(error: net::Error, hint: impl fmt::Display) -> FetchError {
         FetchError::Request {
             error,

@@ -46,7 +46,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Returns the stored description of the provider; none if there is none, or if it cannot be used.
+    /// Returns the stored description of the provider; `None` if nothing is stored, or if the stored description cannot be used.
     pub fn description(self: &Arc<Kept>) -> Option<Description> {
         let file = self.store.open(&self.package)?;
         let description = self.description_in(file);

@@ -84,7 +84,6 @@ impl SchemaStore {
         self.dir.join(format!("{name}-{FORMAT}.{EXTENSION}"))
     }
 
-    /// Opens the schemas of the package with this checksum.
     pub(crate) fn open(&self, package: &str) -> Option<SchemaFile<File>> {
         let path = self.path(package);
         let opened = files::open_private(&path).map_err(Unusable::from);

@@ -34,7 +34,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
             (v.name.to_string(), Object::default().with_some("value", content).into())
         })
         .collect();
-    // Check results are those of the plan.
+    // The document shows the check results of the plan instead of those in the prior state.
     let prior_state = state::State {
         check_results: None,
         ..plan.prior_state.clone()
@@ -89,7 +89,7 @@ fn unread(unread: &Unread) -> Json {
     unread_counts(unread).with("instances", instances).into()
 }
 
-/// Returns the numbers of the objects and data sources that were read, and of the others.
+/// Returns the numbers of the objects and data sources that were read, and of those that were not.
 pub(crate) fn unread_counts(unread: &Unread) -> Object {
     Object::default()
         .with("refresh", unread.option.as_str())

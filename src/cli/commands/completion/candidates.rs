@@ -169,8 +169,8 @@ fn flags(command: &Command, declared: &clap::Command, last: &str, live: &dyn Liv
     }
     let named = |flag: &clap::Arg| {
         let long = flag.get_long()?;
-        // The flag is completed without an equals sign, because the value may be a word of its own, and shells append
-        // a blank to what they complete.
+        // The flag is completed without an equals sign, because the value may be the next word, and shells append a blank to a completed
+        // word.
         let about = flag.get_help().map(ToString::to_string).unwrap_or_default();
         Some(Candidate::new(format!("{dashes}{long}"), about))
     };

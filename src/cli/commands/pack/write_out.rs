@@ -83,7 +83,7 @@ struct Plan<'p> {
     write: Vec<(&'p str, &'p Blob, bool)>,
     /// Path and target of each link.
     links: Vec<(&'p str, &'p str)>,
-    /// Paths of files and links at which the directory has something else.
+    /// Paths at which the directory has a file or link with other content.
     differ: Vec<&'p str>,
 }
 

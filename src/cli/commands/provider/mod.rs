@@ -35,7 +35,7 @@ struct Executable {
 }
 
 impl Executable {
-    /// Uses a file. The provider is named `name`, or else after the file.
+    /// Returns the executable at a path. Without `name`, the name of the provider is derived from the file name.
     fn at(path: &Path, name: Option<&str>) -> Result<Executable, Failure> {
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = match name {

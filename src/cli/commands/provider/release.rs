@@ -275,7 +275,6 @@ fn protocols(session: &Session, set: &[String], executables: &Executables) -> Re
     }
 }
 
-/// Signs a file, and returns the path of its signature.
 fn sign(file: &Path, key: &str) -> Result<PathBuf, Failure> {
     let mut signature = file.as_os_str().to_owned();
     signature.push(".sig");

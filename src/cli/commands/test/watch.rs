@@ -18,7 +18,7 @@ fn module_dirs(file: &SuiteFile) -> BTreeSet<String> {
     nodes.map(|node| node.module.source_dir.to_string()).collect()
 }
 
-/// Returns the test files that depend on changed files; none if all of them may.
+/// Returns the test files that depend on changed files; `None` if all test files may depend on them.
 fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet<String>> {
     let mut out = BTreeSet::new();
     for path in changed {

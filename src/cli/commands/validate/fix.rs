@@ -276,9 +276,9 @@ impl Fixer<'_> {
         Ok(Some(Attempt { mended, checked }))
     }
 
-    /// Applies the edits that reduce the number of errors, until there are no more of them; then those that reveal other errors,
-    /// such as in the arguments of a block with a wrong type, if there are fewer errors in the end. `depth` limits how often one
-    /// edit may lead to another, `left` the number of attempts.
+    /// First applies the edits that reduce the number of errors, until there are no such edits left. Then tries edits that reveal other
+    /// errors, such as errors in the arguments of a block after its type was corrected. These edits are kept if there are fewer errors in
+    /// the end. `depth` limits how often one edit may reveal the next one; `left` is the number of remaining attempts.
     fn mend(&self, mut now: Attempt, depth: usize, left: &mut usize) -> Result<Attempt, Failure> {
         let mut rejected = BTreeSet::new();
         'next: loop {
@@ -335,7 +335,7 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, F
     if !original.problems.has_errors() {
         return Ok(shown(session, arguments, &original));
     }
-    // Syntax errors are mended first, because other mistakes are found only in files that can be parsed.
+    // Syntax errors are corrected first, because other mistakes are found only in files that can be parsed.
     let mended = fixer.mend_syntax(&original);
     let begun = Attempt {
         checked: Arc::new(fixer.check(&mended)?),
