@@ -110,7 +110,7 @@ impl<'s> Stored<'s> {
         }
     }
 
-    /// Returns the error for a token that the user maintains.
+    /// Returns the error for a token in a file that the user maintains.
     #[must_use]
     pub fn maintained_by_user(&self, what: &str, command: &str) -> Diagnostic {
         let host = self.host.display();

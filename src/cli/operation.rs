@@ -200,7 +200,7 @@ impl<'s> Operation<'s> {
         )?;
         let mut state = states.state.clone().unwrap_or_default();
         crate::state_addresses::translate(session, &project.config, &mut state);
-        // From here on, an end by force must release the lock.
+        // From here on, a forced end of the process must release the lock.
         last_resort.protect(states.store());
         let variables = match known {
             Some(values) => Variables {
@@ -564,7 +564,7 @@ impl<'s> Operation<'s> {
     pub fn end(self) -> Diagnostics {
         let result = self.states.unlock();
         if self.stop.is_cancelled() {
-            // A call that hangs is not waited for.
+            // The runtime is shut down in the background, so that a call that hangs is not waited for.
             self.runtime.shutdown_background();
         }
         result.err().unwrap_or_default()

@@ -123,7 +123,7 @@ pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Fail
     read_of(session, &project, flag).within(&project.sources)
 }
 
-/// Reads the state, and ignores other errors of the configuration.
+/// Reads the state, and ignores errors of the configuration that do not concern the backend.
 ///
 /// # Errors
 /// The backend or the workspace cannot be determined, or the state cannot be read.

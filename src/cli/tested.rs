@@ -96,7 +96,7 @@ impl Purpose {
         matches!(self, Purpose::Reading | Purpose::Runs)
     }
 
-    /// Returns true if nothing is evaluated. Errors between modules are warnings then.
+    /// Returns true if nothing is evaluated. Then errors about how modules fit together are only warnings.
     fn is_reading(self) -> bool {
         matches!(self, Purpose::Reading | Purpose::Installation)
     }
@@ -179,7 +179,7 @@ impl Modules<'_> {
                 }
             },
         };
-        // Modules that it calls may have been installed separately for each run.
+        // The modules that this module calls may have been installed separately for each run.
         let below = self.manifest.below(&path);
         let key = (dir.clone(), (!below.modules.is_empty()).then_some(path));
         if let Some(known) = self.known.get(&key) {

@@ -116,7 +116,7 @@ pub struct Request<'r> {
 /// A lookup of logins by host.
 pub type Logins<'r> = dyn Fn(&str) -> Option<Login> + Send + Sync + 'r;
 
-/// The sender of requests.
+/// HTTP transport with fixed settings. The underlying client is built for the first request.
 pub struct Transport {
     settings: Settings,
     // Built for the first request, because the library would fail without trust anchors.

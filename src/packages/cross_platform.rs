@@ -78,7 +78,7 @@ pub enum Tracked {
     All,
 }
 
-/// Error of a provider without a version.
+/// Reason why no version of a provider was selected.
 struct NotSelected {
     problem: Diagnostic,
     /// True if the source cannot be reached, so that it is not known whether it has a version.

@@ -1,7 +1,7 @@
-//! Batched calls, for providers that announce them: `proto/calls.proto` has the messages and the reason.
+//! Batched calls, for providers that announce them: `proto/calls.proto` defines the messages and explains the reason.
 //!
-//! A call goes to the task that writes to the connection, which sends every call that was queued since its last write
-//! in one message. Another task reads the answers and hands each to its caller.
+//! A call goes to the task that writes to the connection, which sends every call that was queued since its last write in one message.
+//! Another task reads the answers and hands each to its caller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -165,7 +165,7 @@ impl NewProject<'_> {
             return Err(NewError::NoSdk(dir.clone()));
         }
         let dependency = |name: &str| match &self.sdk {
-            // Quoted as Rust does it, which gives a valid basic string of TOML.
+            // Rust's `Debug` quoting gives a valid basic string of TOML.
             Some(dir) => format!("monoform-{name} = {{ path = {:?} }}", dir.join(name)),
             None => format!("monoform-{name} = \"{}\"", env!("CARGO_PKG_VERSION")),
         };

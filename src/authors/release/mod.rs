@@ -322,7 +322,7 @@ mod tests {
         let version = Version::parse("1.2.3").unwrap();
         let mut all = Vec::new();
         for to in ["one", "two"] {
-            // Another file time.
+            // Writing the file again changes its modification time.
             fs::write(&path, "program").unwrap();
             let release = Release {
                 executables: &executables,

@@ -254,7 +254,7 @@ impl Flags<'_> {
     }
 }
 
-/// Returns the value of `-json-into`; none for commands without the flag.
+/// Returns the value of `-json-into`, or `None` for commands without the flag.
 #[must_use]
 pub fn json_into(matches: &ArgMatches) -> Option<&str> {
     matches

@@ -38,7 +38,7 @@ impl UsageError {
     }
 }
 
-/// Flag of other commands that this one refuses, with the reason.
+/// Name of a flag that other commands have and this command refuses, with the reason.
 pub type Refused = (&'static str, &'static str);
 
 /// Converts arguments into the form that clap knows: `--name=value` for flags, then `--`, then the rest.

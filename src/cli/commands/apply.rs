@@ -129,7 +129,8 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     if let Some(status) = remote(session, work, &PlanOptions::default(), Some(Path::new(path)))? {
         return Ok(status.into());
     }
-    // The error is reported only now: a workspace that runs on the server would have applied this file.
+    // A bookmark refers to a plan on the server. If the workspace's operations ran there, `remote` would have applied it; here it is an
+    // error.
     if Bookmark::is(Path::new(path)) {
         return Err(Failure::new(
             "Saved plan is not a local plan",

@@ -202,7 +202,7 @@ impl Parsed {
     }
 }
 
-/// Returns the name of a subcommand that OpenTofu also has under another one.
+/// Translates OpenTofu's synonyms of subcommands, such as `ls` for `list`.
 fn renamed<'n>(family: &str, name: &'n str) -> &'n str {
     match (family, name) {
         ("state", other) if !Mode::current().has_opentofu() => other,

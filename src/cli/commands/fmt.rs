@@ -241,7 +241,7 @@ impl Formatter<'_> {
         let formatted = match syntax::format::format_file(path, text) {
             Ok(formatted) => formatted,
             Err(problems) => {
-                // Only files with problems are ever shown.
+                // Diagnostics show source lines, so the text is kept only for files with problems.
                 self.sources.insert(path, String::from_utf8_lossy(text).as_ref());
                 return self.problems.extend(problems);
             }

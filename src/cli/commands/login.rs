@@ -255,7 +255,7 @@ impl Login<'_> {
             "{} waits until the host confirms the login.\n",
             self.session.ui.program.tool
         ));
-        // The command may wait for minutes now.
+        // Flushed, because the command may now wait for minutes for the browser.
         self.session.ui.flush();
         attempt.finish(&self.net, client).await.map_err(|why| {
             let detail = format!("The host gave no token: {why}.");
@@ -346,7 +346,7 @@ impl Login<'_> {
     /// Returns the host's message for users that have logged in. It is optional, so errors are ignored.
     async fn message_of_the_day(&self, services: &Services, token: &Token) -> Option<String> {
         let mut url = services.url(MESSAGE_OF_THE_DAY).ok().flatten()?;
-        // The service is a single address, not a directory.
+        // `Services::url` ends every address with a slash, but this service is a single document.
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
         let (_, answer) = self.net.get(url).token(Some(token)).read(LIMIT).await.ok()?;

@@ -474,7 +474,7 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
             return surroundings.render(outcome);
         }
     };
-    // Standard output contains only the document.
+    // With Markdown, standard output contains only the document, so warnings go to standard error.
     surroundings.console.form.beside_results |= shown.format == Format::Markdown;
     if let Some(stream) = surroundings.stream.as_ref().filter(|_| flags::summary(&matches)) {
         stream.leave_out_objects();

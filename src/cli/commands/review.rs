@@ -52,7 +52,7 @@ impl Review<'_> {
     pub(super) fn answer(&self, question: &str, explanation: &str) -> Result<Decision, Failure> {
         let ui = &self.session.ui;
         let style = ui.style();
-        // Scripts answer one question with one line, as in Terraform.
+        // A script answers with a single line, as for Terraform, so the further answers are offered only to a person.
         let is_person = ui.is_terminal() && ui.is_interactive();
         let explanation = match explanation.rsplit_once('\n') {
             Some((first, last)) if is_person => {

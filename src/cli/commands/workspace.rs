@@ -140,7 +140,7 @@ struct ShowArguments;
 
 impl FromFlags for ShowArguments {
     fn read(flags: &mut Flags<'_>) -> ShowArguments {
-        // Other arguments are ignored, as in Terraform.
+        // Positional arguments are ignored, as in Terraform.
         flags.positional();
         ShowArguments
     }
@@ -532,7 +532,7 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Outcome, Fai
         if state.has_resources() && !force {
             return Err(opened.fail(not_empty(name, &state)));
         }
-        // The lock would be deleted with the workspace.
+        // The lock is released before the workspace is deleted, because it would be deleted with the workspace.
         opened.unlock()?;
         remove(&workspaces.backend, name)?;
         let style = session.ui.style();

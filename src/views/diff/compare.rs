@@ -25,7 +25,7 @@ fn same(pair: &Pair<'_>) -> bool {
 }
 
 fn same_content(a: &Value, b: &Value) -> bool {
-    // Removing the marks copies the value, which most values need not.
+    // Removing marks copies a value, so it is avoided for values without marks.
     if a.deep_marks().is_empty() && b.deep_marks().is_empty() {
         return a == b;
     }
@@ -455,7 +455,7 @@ pub(super) fn block<'v>(pair: &Pair<'v>, schema: &'v BlockSchema) -> Node<'v> {
         let mut part = pair.part(name).if_relevant().implicit();
         part.legacy = legacy;
         let nothing = part.is_nothing() && !attribute_schema.write_only;
-        // The legacy SDK stores unset strings as empty ones, so they are noise.
+        // The legacy SDK stores unset strings as empty ones, so they are not shown.
         if legacy {
             part.before = part.before.filter(|v| !is_empty(v));
             part.after = part.after.filter(|v| !is_empty(v));

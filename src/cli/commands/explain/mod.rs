@@ -303,7 +303,7 @@ fn only_values(subject: &Subject, target: &Target) -> Option<(Json, Json)> {
     Some((values, sensitive))
 }
 
-/// Returns the resources that one depends on, or, `backwards`, those that depend on it; direct ones first.
+/// Returns the resources that a resource depends on or, with `backwards`, the resources that depend on it; direct ones first.
 fn neighbours(graph: &ResourceGraph, at: usize, backwards: bool) -> Vec<Neighbour> {
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); graph.resources.len()];
     for (from, to) in &graph.edges {

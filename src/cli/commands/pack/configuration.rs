@@ -230,7 +230,7 @@ fn left_out(path: &Path, is_dir: bool) -> Leave {
     };
     let text = String::from_utf8_lossy(&head);
     let has = |part: &str| text.contains(part);
-    // State files are recognized by their content, since copies have any name.
+    // State files are recognized by their content, since copies can have any name.
     if has("\"lineage\"") && has("\"serial\"") && has("\"terraform_version\"") {
         return Leave::Because("a state");
     }

@@ -211,7 +211,8 @@ struct Queue {
 impl Handler for Queue {
     async fn answer(&self, request: Request<Incoming>) -> Reply {
         let headers = request.headers();
-        // Pages in a browser on this machine can send requests here, and browsers name the page in this header.
+        // Web pages in a browser on this machine could send requests to this server. Browsers set the header `Origin` then, so requests
+        // with it are refused.
         if headers.contains_key(header::ORIGIN) {
             return refusal(StatusCode::FORBIDDEN, "requests of web pages are not answered");
         }
@@ -295,7 +296,7 @@ fn reply(answer: Answer) -> Reply {
         Answer::Refused(why) => refusal(StatusCode::CONFLICT, &why),
         Answer::Invalid(why) => refusal(StatusCode::BAD_REQUEST, &why),
         Answer::Failed(why) => Reply {
-            // Details of the backend are for the operator of the server.
+            // The details go to the server's log, not to the client.
             error: Some(why),
             ..refusal(
                 StatusCode::INTERNAL_SERVER_ERROR,

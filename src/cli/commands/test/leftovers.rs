@@ -46,7 +46,7 @@ fn stem(file: &str, key: &str) -> String {
     stem
 }
 
-/// Writes a leftover state file with this first part of its name, and returns its path.
+/// Writes a leftover state file whose name begins with `stem`, and returns its path.
 fn keep(stem: &str, state: &State, codec: &Codec) -> Result<PathBuf, Diagnostics> {
     // Leftovers of earlier suites must not be overwritten.
     let free = (1..=MOST_LEFTOVERS)

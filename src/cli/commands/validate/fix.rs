@@ -321,7 +321,7 @@ impl Fixer<'_> {
     }
 }
 
-/// Returns true if no error is about the inserted text of an edit.
+/// Returns true if the error that an edit corrects is gone: no error is about the inserted text.
 fn is_gone(change: &Change, now: &Checked) -> bool {
     let subjects = now.problems.iter().filter_map(|problem| problem.subject.as_ref());
     let mut here = subjects.filter(|subject| *subject.file == *change.file);
