@@ -3,10 +3,10 @@
 //! | called as | what runs |
 //! | --- | --- |
 //! | `monoform …` | the command line |
-//! | `monoform internal-plugin …` | a built-in plugin, or a question about them: see [`internal`] |
+//! | `monoform internal-plugin …` | serves, lists or links built-in plugins: see [`internal`] |
 //! | `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME` | that plugin |
-//! | `terraform …` | the command line, answering as drivers of Terraform expect |
-//! | `tofu …` | the command line, answering as drivers of OpenTofu expect |
+//! | `terraform …` | the command line, with the output that wrappers of Terraform expect |
+//! | `tofu …` | the command line, with the output that wrappers of OpenTofu expect |
 //!
 //! A plugin process runs nothing of the command line: no flags, no configuration, no search for other plugins.
 

@@ -37,6 +37,6 @@ fn opened_by(opener: &[&str], url: &str) -> bool {
             Err(_) => return false,
         }
     }
-    // Some openers stay in the foreground as long as the browser is open.
+    // The opener still runs, so it has not failed: some openers run as long as the browser is open.
     true
 }

@@ -44,8 +44,8 @@ pub struct Installed {
 }
 
 /// Installs the missing modules, including those of these test files, from the pack only. They are installed in the data directory; if it
-/// cannot be written, in a directory of the user outside of the working directory; otherwise in memory ([`Session::mounts`]). Returns none
-/// if this executable has no modules.
+/// cannot be written, in a directory of the user outside of the working directory; otherwise in memory ([`Session::mounts`]). Returns
+/// `None` if this executable has no modules.
 #[must_use]
 pub fn install(session: &Session, tests: &[Arc<TestFile>]) -> Option<Installed> {
     let mirror = mirror(session)?;

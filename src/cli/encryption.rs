@@ -81,7 +81,7 @@ impl Session {
         *self.encryption.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the form in which states are stored.
+    /// Returns the codec of stored states, which encrypts them if that is configured.
     ///
     /// # Errors
     /// The configuration of the encryption has errors.
@@ -91,7 +91,7 @@ impl Session {
         Ok(target.map_or(Codec::PLAIN, |target| Codec::new(target.clone() as Arc<dyn Cipher>)))
     }
 
-    /// Returns the form in which plans are saved.
+    /// Returns the codec of saved plans, which encrypts them if that is configured.
     ///
     /// # Errors
     /// The configuration of the encryption has errors.

@@ -147,7 +147,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns the diagnostic of a refusal; none if the plan may be applied. Either result is also written to the stream.
+    /// Returns the diagnostic of a refusal; `None` if the plan may be applied. Either result is also written to the stream.
     #[must_use]
     pub fn reported(self, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         let Some(stream) = stream else {

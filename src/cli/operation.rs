@@ -221,8 +221,8 @@ impl<'s> Operation<'s> {
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);
         before.extend(warnings);
-        // The warnings are shown immediately, as in Terraform: a user who tries out a provider should see which one
-        // runs, whatever it does then.
+        // The warnings are shown immediately, as in Terraform: a user who tests a development build should see that it is used, even if it
+        // then fails.
         session.show_now(&Diagnostics(development), &project.sources);
         Ok(Operation {
             warnings: Mutex::new(before),

@@ -19,7 +19,7 @@ use versions::Constraints;
 
 /// Replacements of the providers of single objects.
 pub trait Replacements: Send + Sync {
-    /// Returns the provider for an object; `provider` is that of its provider configuration.
+    /// Returns the provider for an object: `provider`, which serves its provider configuration, or a replacement.
     fn for_object(
         &self,
         config: &addrs::AbsProviderConfig,

@@ -88,9 +88,9 @@ pub(crate) type Configured = Result<Option<Arc<::encryption::Encryption>>, Diagn
 pub struct Session {
     surroundings: Surroundings,
     pub invocation: Invocation,
-    /// Variables set by environment, files and flags, once they were read.
+    /// Variables set by environment, files and flags; `None` until they are first needed.
     set: Mutex<Option<Arc<SetVariables>>>,
-    /// Encryption of states and plans, once it was needed.
+    /// Encryption of states and plans; `None` until it is first needed.
     pub(crate) encryption: Mutex<Option<Configured>>,
     /// The workspace that was selected when the command began.
     workspace: OnceLock<String>,

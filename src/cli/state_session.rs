@@ -111,7 +111,7 @@ fn source(location: &StateLocation, flag: Option<&str>) -> Source {
     flag.map_or_else(|| location.source(), |path| Source::File(path.into()))
 }
 
-/// Reads the state of the selected workspace, or of the file in the flag, without a lock; none if there is no
+/// Reads the state of the selected workspace, or of the file in the flag, without a lock; `None` if there is no
 /// state.
 ///
 /// # Errors

@@ -89,7 +89,7 @@ pub fn beside<'c>(configs: impl IntoIterator<Item = &'c Config>) -> BTreeSet<Pat
     dirs.filter(|dir| dir.starts_with("..")).map(PathBuf::from).collect()
 }
 
-/// Waits until watched files change; returns none after an interrupt.
+/// Waits until watched files change; returns `None` after an interrupt.
 async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> Option<BTreeSet<PathBuf>> {
     // Files that the run itself has written must not start another one. A configuration may have been edited during the run,
     // so its version from before the run counts.
@@ -142,7 +142,7 @@ impl Watch {
         }
     }
 
-    /// Waits until files change, and prints their names; returns none after an interrupt.
+    /// Waits until files change, and prints their names; returns `None` after an interrupt.
     ///
     /// # Errors
     /// No runtime can be started.

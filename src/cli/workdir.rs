@@ -241,7 +241,7 @@ pub fn variables(
     Ok((variables, problems))
 }
 
-/// Asks for the value of a variable; returns none if the input has ended. At a terminal, the question is repeated after
+/// Asks for the value of a variable; returns `None` if the input has ended. At a terminal, the question is repeated after
 /// an invalid value.
 fn asked(
     surroundings: &Surroundings,

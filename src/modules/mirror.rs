@@ -304,7 +304,7 @@ pub fn adopt(data_dir: &str, to: &Path) -> io::Result<()> {
     let old = join(data_dir, DIR);
     let new = to.join(DIR);
     for entry in manifest.modules.values_mut() {
-        // Directories of local modules outside of it keep their paths.
+        // Local modules outside of the copied directory keep their paths.
         if let Some(rest) = entry.dir.strip_prefix(&old).and_then(|rest| rest.strip_prefix('/')) {
             entry.dir = new.join(rest).to_string_lossy().into_owned();
         }

@@ -28,7 +28,7 @@ pub struct BuiltinProvider {
     pub address: Provider,
     /// Name in `internal-plugin provider NAME`.
     pub name: String,
-    /// Version of the official provider whose schema and behaviour it implements; none for a provider that is part of the
+    /// Version of the official provider whose schema and behaviour it implements; `None` for a provider that is part of the
     /// language, which has no versions.
     pub version: Option<Version>,
     /// Earlier releases of the same major version that it may replace.

@@ -44,7 +44,7 @@ pub enum Selection {
     Builtin {
         /// Name in `internal-plugin provider NAME`.
         name: String,
-        /// Version of the official provider that it implements; none for a part of the language.
+        /// Version of the official provider that it implements; `None` for a part of the language.
         version: Option<Version>,
         /// Required or locked version that it replaces, if it differs.
         in_place_of: Option<Version>,
@@ -214,7 +214,7 @@ impl<'r> Chooser<'r> {
         })
     }
 
-    /// Returns the entry of the lock file, if it is binding.
+    /// Returns the lock file's entry for a provider; `None` without `heed_lock`, because the entry is not binding then.
     pub fn locked(&self, provider: &Provider, heed_lock: bool) -> Option<&'r Locked> {
         self.lock.providers.get(provider).filter(|_| heed_lock)
     }

@@ -106,7 +106,7 @@ impl Batches {
             method: method.into(),
             message: message.into(),
         };
-        // Fails only after the end of the stream, of which `Answering` informs every caller.
+        // Sending fails only after the end of the stream, which `Answering` reports to every caller.
         drop(self.requests.send(request));
     }
 }

@@ -93,7 +93,7 @@ pub enum Program {
     /// Executable file of an external plugin.
     Executable {
         path: PathBuf,
-        /// The checksum of the package that it belongs to; none if the executable may change at any time, as under development.
+        /// The checksum of the package that it belongs to; `None` if the executable may change at any time, as under development.
         /// Schemas are stored only with a checksum.
         package: Option<String>,
     },

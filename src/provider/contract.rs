@@ -30,7 +30,7 @@ pub struct ProviderSchema {
     pub actions: SchemaMap<Schema>,
     /// The configuration schemas of state stores.
     pub state_stores: SchemaMap<Schema>,
-    /// Abilities of the provider beyond the basics.
+    /// Optional capabilities of the provider.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
     /// of the current schema version is up to date. Plugins built with our SDK announce them.

@@ -20,7 +20,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Returns the problems that have not been reported; none if all have been.
+    /// Returns the problems that have not been reported; empty if all have been.
     #[must_use]
     pub fn unreported(self) -> Diagnostics {
         match self {

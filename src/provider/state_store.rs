@@ -22,8 +22,8 @@ pub enum WorkspaceSupport {
     /// Any number of workspaces; the default workspace always exists. A workspace without a state gets an empty state
     /// when it is opened.
     NamedByState,
-    /// Any number of workspaces, none of them named `default`. A workspace may exist without a state; writing no state
-    /// creates it.
+    /// Any number of workspaces, none of them named `default`. A workspace may exist without a state. Writing an empty state creates the
+    /// workspace; it does not replace an existing state.
     NamedWithoutDefault,
 }
 

@@ -1,8 +1,8 @@
 //! Questions to the user or a script: answered by one line of standard input, or by an interrupt.
 //!
-//! A question waits for input or a signal, whichever comes first. An interrupt ends the question at once, whatever else listens
-//! for interrupts; nothing was changed by then. Lines beyond the answer are kept for the next question, so that several questions
-//! can be answered through one pipe.
+//! A question waits for input or a signal, whichever comes first. An interrupt ends the question at once, even if other code listens for
+//! interrupts, too: at that time, nothing has been changed. Lines beyond the answer are kept for the next question, so that several
+//! questions can be answered through one pipe.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -35,7 +35,7 @@ pub enum ObjectOperation {
 #[derive(Clone, Debug)]
 pub struct StillRunning {
     pub address: AbsResourceInstance,
-    /// Key of a deposed object; none for the current one.
+    /// Key of a deposed object; `None` for the current one.
     pub deposed: Option<Arc<str>>,
     pub operation: ObjectOperation,
     /// Name and value of the attribute that identifies the object.

@@ -196,7 +196,7 @@ impl Ui {
 
     /// Returns the first write error of standard output, if there was one.
     pub fn write_error(&self) -> Option<io::Error> {
-        // The last buffered output may fail, too.
+        // The buffered output is written first, since that may fail, too.
         self.clear_area();
         self.flush();
         self.out.error.lock().unwrap_or_else(PoisonError::into_inner).take()

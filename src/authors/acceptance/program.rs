@@ -225,7 +225,8 @@ impl<'w> Workspace<'w> {
     }
 }
 
-/// Returns the directories of a source address in a mirror: one for each registry that a program may mean.
+/// Returns the directories of a source address in a mirror. An address without a host gets one for Terraform's registry and one for
+/// OpenTofu's.
 fn hosts(source: &str) -> Vec<PathBuf> {
     if source.split('/').count() > 2 {
         return vec![PathBuf::from(source)];

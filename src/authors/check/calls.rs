@@ -173,7 +173,7 @@ fn note(found: &mut Found, unknowns: bool, name: &str, answer: Result<Answer<()>
     }
 }
 
-/// Has objects of the current schema version upgraded, as after each change of the provider's version.
+/// Asks the provider to upgrade objects of the current schema version, as programs do after each change of the provider's version.
 async fn upgrades(running: &mut Running<'_>, schema: &ProviderSchema, report: &mut Report) {
     let mut found = Found::default();
     for (ty, one) in schema.resources.iter() {

@@ -68,7 +68,7 @@ async fn without_tls(subject: &Subject<'_>, report: &mut Report) {
     report.judge(GROUP, "works without TLS (TF_DISABLE_PLUGIN_TLS)", problem);
 }
 
-/// Starts the provider without the environment of a host, as a person would.
+/// Starts the provider as a person would in a shell: without the environment variables of a host.
 async fn without_host(subject: &Subject<'_>, report: &mut Report) {
     let protocols = report.protocols.clone();
     let alone = Start {

@@ -111,7 +111,7 @@ impl Executables {
     }
 }
 
-/// Returns the name of the provider from that of an executable; none for other files, such as those that builds leave beside it.
+/// Returns the name of the provider from that of an executable; `None` for other files, such as those that builds leave beside it.
 fn provider_of(file: &str) -> Option<&str> {
     let rest = file.strip_prefix(PREFIX)?;
     let rest = rest.strip_suffix(".exe").unwrap_or(rest);

@@ -131,7 +131,7 @@ fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance
 /// Returns the options of a plan, limited to the targets of flags.
 ///
 /// # Errors
-/// An address cannot be parsed, a file of addresses cannot be read, or the mode does not fit what is refreshed.
+/// An address cannot be parsed, a file of addresses cannot be read, or the mode contradicts `-refresh`.
 pub fn targeted(mode: Mode, refresh: &Refresh, flags: &TargetFlags) -> Result<PlanOptions, UsageError> {
     let targets = addresses(&flags.target, &flags.target_file, "target")?;
     let excludes = addresses(&flags.exclude, &flags.exclude_file, "exclude")?;

@@ -305,7 +305,7 @@ fn nobody_to_ask() -> Diagnostic {
 }
 
 fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {
-    // The default workspace is not named, so that the question is the one that wrappers wait for.
+    // The default workspace is not named, so that the question has Terraform's wording, which wrappers search for.
     let place = if workspace == "default" {
         String::new()
     } else {

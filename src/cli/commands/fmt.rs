@@ -148,7 +148,7 @@ struct Formatter<'s> {
     diff: bool,
     /// True if only the exit status is required.
     silent: bool,
-    /// Entry for each file in the JSON document; none without `-json`.
+    /// Entry for each file in the JSON document; `None` without `-json`.
     documents: Option<Vec<Json>>,
     check: bool,
     recursive: bool,

@@ -293,7 +293,7 @@ impl Login<'_> {
         ));
         let text = self.ask(&format!("Token for {}:", self.shown), "", Echo::Off)?;
         let token = Token::new(text.trim());
-        // The request also proves the token before it is stored.
+        // The request also shows whether the token is valid, before the token is stored.
         let user = self.user(service, &token).await?;
         let user = self.session.ui.style().bold(user);
         self.line(format!("\nRetrieved token for user {user}\n"));

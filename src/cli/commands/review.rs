@@ -147,7 +147,7 @@ impl Review<'_> {
         }
     }
 
-    /// Returns the address that is to be left out; none, with a message to the user, if that is not possible.
+    /// Returns the address that is to be left out; `None`, with a message to the user, if that is not possible.
     fn excluded(&self, address: &str) -> Option<Target> {
         let ui = &self.session.ui;
         if !self.options.targets.is_empty() {

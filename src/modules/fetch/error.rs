@@ -142,7 +142,7 @@ pub enum FetchError {
     #[error("the repository {repository} has no {kinds} \"{reference}\"{hint}")]
     NoRevision {
         repository: String,
-        /// Kinds of names that the reference may have been meant as.
+        /// Kinds of names that were searched, such as "branch or tag".
         kinds: &'static str,
         reference: String,
         /// Advice, as the end of the sentence.

@@ -94,7 +94,7 @@ impl Certificate {
         Ok(all.into_iter().filter_map(certificate).collect())
     }
 
-    /// Evaluates the signatures after a key, in whatever order they come. Returns none if the key was revoked.
+    /// Evaluates the signatures after a key, in whatever order they come. Returns `None` if the key was revoked.
     fn assemble(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
         let own = primary.hashed();
         let revokes = |s: &Signature| s.kind == kind::REVOKES_KEY && primary.has_made(s, &own);

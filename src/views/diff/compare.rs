@@ -338,7 +338,7 @@ pub(super) fn attribute<'v>(pair: Pair<'v>, schema: &'v AttributeSchema) -> Node
 static UNKNOWN: LazyLock<Value> = LazyLock::new(Value::dynamic);
 
 impl<'v> Node<'v> {
-    /// Replaces the old value of a nested object that is not known yet by a tree of its parts.
+    /// If a nested object becomes unknown, replaces its old value by a tree of its parts.
     fn with_unknown_parts(mut self, parts: impl FnOnce() -> Option<Node<'v>>) -> Node<'v> {
         if let Body::Unknown(Some(before)) = &mut self.body
             && let Some(parts) = parts()

@@ -182,7 +182,7 @@ fn configured(target: &Target) -> Option<ConfigResource> {
     }
 }
 
-/// Explains a resource; none if it does not exist.
+/// Explains a resource; `None` if it does not exist.
 fn explain(subject: &Subject, graph: &ResourceGraph, target: &Target) -> Option<Explanation> {
     let wanted = configured(target)?;
     let config = &subject.project.config;

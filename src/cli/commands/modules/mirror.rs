@@ -110,7 +110,7 @@ pub(in crate::commands) fn fetch(
         upgrade: false,
         load: loading::options(session, &nothing, &set),
         mirror: None,
-        // The modules that this executable carries may be out of date.
+        // Modules in this executable may be out of date, so they are not used.
         in_memory: None,
         carried: None,
         tests,

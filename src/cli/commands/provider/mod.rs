@@ -55,7 +55,7 @@ impl Executable {
         Ok(Executable { path, name })
     }
 
-    /// Finds the executable of the project in a directory: the newest one there, or where builds put it.
+    /// Finds the newest executable of the project in a directory and its subdirectories in [`PLACES`].
     fn in_directory(dir: &Path, name: Option<&str>) -> Result<Executable, Failure> {
         let newest = PLACES
             .iter()

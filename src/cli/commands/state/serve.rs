@@ -135,7 +135,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     });
     // Backends are used on this thread only: they belong to the session.
     while let Ok(Some(job)) = jobs.recv() {
-        // A client that is gone gets no answer, and its request is still carried out: it may have been sent to write a state.
+        // If the client has disconnected, its request is carried out nevertheless, since it may be a write. Only the reply is lost.
         let _ = job.reply.send(served.answer(&job.workspace, job.wanted));
     }
     for warning in served.release() {

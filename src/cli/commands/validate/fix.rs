@@ -140,7 +140,7 @@ fn wanted(problems: &Diagnostics, file: &str, text: &str, rejected: &BTreeSet<Ch
     changes.filter(|change| !rejected.contains(change)).collect()
 }
 
-/// Corrects a text until it can be parsed; none if that is not possible.
+/// Corrects a text until it can be parsed; `None` if that is not possible.
 fn parseable(file: &str, original: &str) -> Option<(String, Vec<Change>)> {
     let mut text = original.to_owned();
     let mut problems = parse(file, &text);
