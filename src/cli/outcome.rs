@@ -206,7 +206,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-/// Results whose diagnostics get their sources.
+/// Adds the sources of diagnostics to the error of a result.
 pub trait Within<T> {
     fn within(self, sources: &SourceMap) -> Result<T, Failure>;
 }

@@ -91,7 +91,7 @@ impl Probe {
     /// Starts a plugin.
     ///
     /// # Errors
-    /// It does not start, or does not say where it can be reached.
+    /// It does not start, or prints no handshake line with its address.
     pub async fn start(start: &Start<'_>) -> Result<Probe, StartFailure> {
         let identity = match start.tls {
             true => Some(Identity::generate().map_err(|error| StartFailure::Certificate(error.to_string()))?),

@@ -455,7 +455,7 @@ pub(super) fn block<'v>(pair: &Pair<'v>, schema: &'v BlockSchema) -> Node<'v> {
         let mut part = pair.part(name).if_relevant().implicit();
         part.legacy = legacy;
         let nothing = part.is_nothing() && !attribute_schema.write_only;
-        // The legacy SDK stores unset strings as empty ones, so they are not shown.
+        // The legacy SDK stores unset strings as empty ones, so empty strings are not shown.
         if legacy {
             part.before = part.before.filter(|v| !is_empty(v));
             part.after = part.after.filter(|v| !is_empty(v));
