@@ -43,7 +43,7 @@ pub enum Kind {
     StateStore,
 }
 
-/// Kind of a plugin in the arguments of `internal-plugin`: `provider`, `provisioner` or `state`.
+/// Kind of a plugin, as the arguments of `internal-plugin` name it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     Provider,
@@ -313,7 +313,6 @@ pub const PLUGINS: &[Plugin] = &[
     }),
 ];
 
-/// Returns the plugin of this name and sort.
 pub fn find(name: &str, sort: Sort) -> Option<&'static Plugin> {
     PLUGINS.iter().find(|p| p.name == name && p.kind.sort() == sort)
 }

@@ -207,7 +207,7 @@ fn link(dir: &Path) -> Result<String, LinkError> {
     let mut out = String::new();
     for plugin in PLUGINS.iter().filter(|p| p.kind == Kind::Provider) {
         let Some(version) = plugin.version else { continue };
-        // Terraform and OpenTofu look for the same provider below different hosts.
+        // Terraform and OpenTofu search for the same provider below different hosts.
         for host in ["registry.terraform.io", "registry.opentofu.org"] {
             let package: PathBuf = [host, "hashicorp", plugin.name, version, &platform].iter().collect();
             let package = dir.join(package);

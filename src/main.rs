@@ -3,10 +3,10 @@
 //! | called as | program |
 //! | --- | --- |
 //! | `monoform …` | the command line |
-//! | `monoform internal-plugin …` | a built-in plugin, or a command about these plugins: see [`internal`] |
-//! | `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME` | the plugin of that name |
-//! | `terraform …` | the command line, with the output that programs around Terraform expect |
-//! | `tofu …` | the command line, with the output that programs around OpenTofu expect |
+//! | `monoform internal-plugin …` | serves, lists or links built-in plugins: see [`internal`] |
+//! | `terraform-provider-NAME[_vX.Y.Z][_xN]`, `terraform-provisioner-NAME` | that plugin |
+//! | `terraform …` | the command line, with the output that wrappers of Terraform expect |
+//! | `tofu …` | the command line, with the output that wrappers of OpenTofu expect |
 //!
 //! A plugin process runs nothing of the command line: no flags, no configuration, no search for other plugins.
 

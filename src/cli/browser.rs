@@ -3,10 +3,10 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time in which an opener reports that it failed.
+/// Time to wait for an opener (such as `xdg-open`) to fail.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Opens an address; returns true if that seems to have worked. An opener that is still running after [`PATIENCE`] has succeeded.
+/// Opens an address in the browser. Returns true if an opener has succeeded, or still runs after [`PATIENCE`].
 #[must_use]
 pub fn open(url: &str) -> bool {
     let openers = system::Os::CURRENT.openers();
@@ -20,7 +20,7 @@ fn opened_by(opener: &[&str], url: &str) -> bool {
     let started = Command::new(program)
         .args(arguments)
         .arg(url)
-        // Openers write warnings of the desktop, which are of no use beside the command's output.
+        // Openers print warnings of the desktop environment, which would clutter the command's output.
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -37,6 +37,6 @@ fn opened_by(opener: &[&str], url: &str) -> bool {
             Err(_) => return false,
         }
     }
-    // Some openers stay in the foreground as long as the browser is open.
+    // The opener still runs, so it has not failed: some openers run as long as the browser is open.
     true
 }

@@ -16,7 +16,7 @@ use syntax::{Diagnostic, Diagnostics, SourceMap};
 use crate::loading;
 use crate::session::{Session, Surroundings};
 
-/// Returns the modules in this executable; none if it has none.
+/// Returns the modules in this executable; `None` if it carries no modules.
 #[must_use]
 pub fn mirror(surroundings: &Surroundings) -> Option<Mirror> {
     let pack = surroundings.builtins.carried.pack()?;
@@ -43,9 +43,9 @@ pub struct Installed {
     pub sources: SourceMap,
 }
 
-/// Installs the missing modules, including those of these test files, from the pack only. They are installed in the data
-/// directory; if it cannot be written, in a directory of the user; otherwise in memory ([`Session::mounts`]). Returns none if
-/// this executable has no modules.
+/// Installs the missing modules, including those of these test files, from the pack only. They are installed in the data directory; if it
+/// cannot be written, in a directory of the user outside of the working directory; otherwise in memory ([`Session::mounts`]). Returns
+/// `None` if this executable has no modules.
 #[must_use]
 pub fn install(session: &Session, tests: &[Arc<TestFile>]) -> Option<Installed> {
     let mirror = mirror(session)?;
@@ -66,8 +66,8 @@ fn in_dir(
     data_dir: &str,
     tests: &[Arc<TestFile>],
 ) -> Result<Installed, Diagnostics> {
-    // Of several commands at the same time, one installs the modules, and the others find them. Without directory locks, each
-    // installs the same content.
+    // If several commands run at the same time, one of them installs the modules, and the others find them installed. Without directory
+    // locks, each installs the same content.
     let lock = File::open(join(data_dir, "modules"));
     let _locked = lock.as_ref().map(File::lock);
     run(session, mirror, data_dir, None, tests)
@@ -114,8 +114,8 @@ fn run(
     })
 }
 
-/// Mounts the modules of a saved plan that are in the pack and not on disk, for functions that read their files: the plan has the
-/// files of the configuration only.
+/// Mounts the modules of a saved plan that are in the pack but not on disk. A saved plan contains only configuration files, but functions
+/// such as `file` also read other files of modules.
 pub fn mount_planned(surroundings: &Surroundings, manifest: &Manifest) {
     let Some(mirror) = mirror(surroundings) else { return };
     let missing = manifest.modules.values().any(|entry| !Path::new(&entry.dir).is_dir());
@@ -124,8 +124,8 @@ pub fn mount_planned(surroundings: &Surroundings, manifest: &Manifest) {
     }
 }
 
-/// Returns the directory that modules are installed in: the data directory, or one of the user if that cannot be written; none if
-/// neither can.
+/// Returns the directory in which modules are installed: the data directory or, if it cannot be written, a directory of the user; `None` if
+/// neither can be written.
 fn data_dir(surroundings: &Surroundings) -> Option<String> {
     let usual = surroundings.env.data_dir();
     if is_writable(usual) {

@@ -1,8 +1,9 @@
-//! Applies to parts of a state that others can change at the same time.
+//! Applies that lock only parts of a state, so that other runs can change the other parts at the same time.
 //!
-//! A store that keeps objects apart can lock parts of a state. There a plan locks nothing, and an apply locks what it changes and what
-//! that depends on, between the approval of its plan and the first change. If these objects are as the plan saw them, the plan holds for
-//! the state as it is now, whatever else was changed: it is put on that state.
+//! Some stores keep every object of a state as a separate record, and can lock single objects. With such a store, a plan takes no lock.
+//! Between the approval of the plan and its first change, the apply locks the objects that it changes and the objects that these depend on.
+//! If none of them has changed since the plan was made, the plan is still valid, whatever else has changed in the state. The plan is then
+//! transferred to the current state.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,17 +26,18 @@ use crate::state_addresses;
 /// Limit of the objects that a message names.
 const NAMED: usize = 20;
 
-/// A plan whose parts of the state are locked.
+/// Plan whose parts of the state are locked.
 pub struct Claimed {
-    /// The plan on the current state.
+    /// Plan, transferred to the current state.
     pub plan: Plan,
-    /// The current state.
+    /// State as it was read after locking.
     pub state: State,
     claims: Claims,
 }
 
 impl Claimed {
-    /// Restores the outputs that the run has not locked: they may be evaluated from objects that others have changed.
+    /// Resets the outputs that this run has not locked to their values in the current state: the apply may have evaluated them from objects
+    /// that other runs have changed meanwhile.
     pub fn keep_unclaimed_outputs(&self, state: &mut State) {
         state.outputs.retain(|name, _| self.claims.outputs.contains(name));
         let others = self.state.outputs.iter();
@@ -46,7 +48,7 @@ impl Claimed {
     }
 }
 
-/// Returns the time limit for the lock of an operation on its whole state, and that for locks on parts of it; `None` for no lock.
+/// Returns two time limits: for the lock of the whole state, and for the locks of its parts. `None` means that no such lock is taken.
 pub fn locking(backend: &StateBackend, verb: Verb, timeout: Option<Duration>) -> (Option<Duration>, Option<Duration>) {
     match (backend, verb) {
         (StateBackend::Store(store), Verb::Plan) if store.keeps_objects() => (None, None),
@@ -57,10 +59,11 @@ pub fn locking(backend: &StateBackend, verb: Verb, timeout: Option<Duration>) ->
     }
 }
 
-/// Checks that a saved plan is one of this state. With `by_object`, its objects are compared later.
+/// Checks that a saved plan was made from the current state. With `by_object`, only the lineage is compared: the objects are compared after
+/// they are locked.
 ///
 /// # Errors
-/// The plan was made from another state, or from an earlier one.
+/// The plan was made from another state, or from an earlier snapshot of this one.
 pub fn check_saved(previous: &State, current: &State, by_object: bool) -> Result<(), Failure> {
     // The lineage is compared first: a plan of another state must not be reported as stale.
     if previous.lineage != current.lineage && !previous.lineage.is_empty() {
@@ -90,7 +93,8 @@ fn same(one: Option<&InstanceState>, other: Option<&InstanceState>) -> bool {
     }
 }
 
-/// Lists the claimed objects, and those that depend on destroyed ones, that others have changed since the plan was made.
+/// Lists objects that others have changed since the plan was made: the claimed ones, and those that depend on an object that the plan
+/// destroys.
 fn changed_since(plan: &Plan, current: &State, claims: &Claims) -> Vec<AbsResourceInstance> {
     let destroyed: BTreeSet<ConfigResource> = plan
         .changes
@@ -105,19 +109,20 @@ fn changed_since(plan: &Plan, current: &State, claims: &Claims) -> Vec<AbsResour
         dependencies.any(|dependency| destroyed.contains(dependency))
     };
     let matters = |address: &AbsResourceInstance| {
-        // A plan reads data sources itself.
+        // The plan has read data sources itself, so their records in the state do not matter.
         let is_needed = address.resource.resource.mode == Mode::Managed && claims.needs(address);
         claims.objects.contains(address) || is_needed || depends(address)
     };
     let others = changes(&plan.previous_state, current).into_iter();
     let others = others.map(|change| change.address).filter(matters);
-    // Another run may have recorded the same refreshed object.
+    // The comparison is with the refreshed object: another run may have stored the same refresh result.
     others
         .filter(|address| !same(plan.prior_state.instance(address), current.instance(address)))
         .collect()
 }
 
-/// Puts a plan on the current state: the objects that others have changed are as they are now.
+/// Returns the plan with the current state as its previous and prior state. Refreshed objects of the plan stay, unless others have changed
+/// the objects since.
 fn on_current(plan: &Plan, current: &State) -> Plan {
     let mut prior = current.clone();
     for change in changes(&plan.previous_state, &plan.prior_state) {
@@ -136,14 +141,14 @@ fn on_current(plan: &Plan, current: &State) -> Plan {
     }
 }
 
-/// Parts of a state that are locked for a plan that did not hold.
+/// Locked parts of a state, after a plan turned out to be stale.
 struct Held {
     claims: Claims,
-    /// Claimed objects that others had changed since the plan.
+    /// Claimed objects that others have changed since the plan was made.
     changed: Vec<AbsResourceInstance>,
 }
 
-/// The state that an operation is about, and its configuration.
+/// Parameters of [`PartLocks::claim`]: the opened state, its configuration and schemas.
 pub struct Subject<'o> {
     pub session: &'o Session,
     pub states: &'o StateSession<'o>,
@@ -170,8 +175,9 @@ impl PartLocks {
         }
     }
 
-    /// Locks the parts of the state that a plan is about, and puts the plan on the state as it is then. Returns false if others have
-    /// changed these objects since the plan was made: `state` is then the new one, for another plan, and the parts stay locked.
+    /// Locks the parts of the state that a plan is about, and transfers the plan to the current state. Returns false if others have changed
+    /// these objects since the plan was made. In that case `state` is replaced by the current state, from which the caller can make another
+    /// plan, and the parts stay locked.
     ///
     /// # Errors
     /// The locks are held by others, or the state was replaced by another one.
@@ -181,7 +187,7 @@ impl PartLocks {
         };
         let claims = engine::claims::of_plan(subject.config, subject.schemas, plan)?;
         if self.held.as_ref().is_some_and(|held| held.claims.cover(&claims)) {
-            // Nobody else can have changed them since they were read for this plan.
+            // The parts were locked when this plan was made, so nobody else can have changed them since.
             self.claimed = Some(Claimed {
                 plan: plan.clone(),
                 state: state.clone(),
@@ -217,7 +223,7 @@ impl PartLocks {
         Ok(false)
     }
 
-    /// Returns the error for a plan that does not hold, and that was approved or saved.
+    /// Returns the error for a stale plan that was approved or saved.
     pub fn stale(&self, summary: &str, location: &StateLocation) -> Diagnostic {
         let list = self.listed(location);
         Diagnostic::error(
@@ -229,7 +235,7 @@ impl PartLocks {
         )
     }
 
-    /// Returns the warning for a plan that does not hold, and is made again.
+    /// Returns the warning for a stale plan that is made again without asking, because nobody has approved it.
     pub fn planned_again(&self, location: &StateLocation) -> Diagnostic {
         let list = self.listed(location);
         Diagnostic::warning(
@@ -240,7 +246,7 @@ impl PartLocks {
         )
     }
 
-    /// Lists the changed objects with the runs that have changed them last.
+    /// Lists the changed objects, each with the run that changed it last.
     fn listed(&self, location: &StateLocation) -> String {
         let changed = self.held.as_ref().map_or(&[][..], |held| &held.changed);
         let list: String = changed
@@ -255,7 +261,7 @@ impl PartLocks {
     }
 }
 
-/// Describes the run that has changed an object last; empty if the history does not say it.
+/// Describes the run that changed an object last; empty if the store has no history of it.
 fn last_change(location: &StateLocation, address: &AbsResourceInstance) -> String {
     let StateBackend::Store(store) = &location.backend else {
         return String::new();

@@ -17,7 +17,6 @@ pub enum Location<'s> {
     OtherFile,
     /// `credentials.tfrc.json`, which commands change.
     File,
-    /// Storage of a credentials helper.
     Helper(&'s CredentialsHelper),
     /// The token is not stored yet; it would be stored in the file.
     Nowhere,
@@ -43,7 +42,7 @@ pub struct Stored<'s> {
     helper: Option<&'s CredentialsHelper>,
 }
 
-/// Returns the host in the only argument, none if it is not valid, and the argument itself.
+/// Parses the only argument as a host. Returns the host (`None` if it is invalid), and the argument as typed.
 ///
 /// # Errors
 /// There is more than one argument.
@@ -111,7 +110,7 @@ impl<'s> Stored<'s> {
         }
     }
 
-    /// Returns the error for a token that the user maintains.
+    /// Returns the error for a token in a file that the user maintains.
     #[must_use]
     pub fn maintained_by_user(&self, what: &str, command: &str) -> Diagnostic {
         let host = self.host.display();
@@ -126,7 +125,7 @@ impl<'s> Stored<'s> {
         )
     }
 
-    /// Stores a token at the location of the current one; without a token, removes that.
+    /// Stores a token at the location of the current one; with `None`, removes the current token.
     ///
     /// # Errors
     /// The token cannot be stored.

@@ -16,8 +16,8 @@ use crate::session::{Configured, Session};
 const VARIABLE: &str = "TF_ENCRYPTION";
 
 impl Session {
-    /// Returns the configuration of the encryption, which is read when the first state or plan is. Warnings about it are
-    /// shown then.
+    /// Returns the configuration of the encryption. The first call reads it and shows its warnings, so a command that uses no state or plan
+    /// does not evaluate it.
     ///
     /// # Errors
     /// The configuration has errors.
@@ -81,7 +81,7 @@ impl Session {
         *self.encryption.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the form in which states are stored.
+    /// Returns the codec of stored states, which encrypts them if that is configured.
     ///
     /// # Errors
     /// The configuration of the encryption has errors.
@@ -91,7 +91,7 @@ impl Session {
         Ok(target.map_or(Codec::PLAIN, |target| Codec::new(target.clone() as Arc<dyn Cipher>)))
     }
 
-    /// Returns the form in which plans are saved.
+    /// Returns the codec of saved plans, which encrypts them if that is configured.
     ///
     /// # Errors
     /// The configuration of the encryption has errors.
@@ -101,7 +101,7 @@ impl Session {
         Ok(target.map_or(Codec::PLAIN, |target| Codec::new(target.clone() as Arc<dyn Cipher>)))
     }
 
-    /// Warns of a plan that is saved in clear text, although the state in it is encrypted where it is stored.
+    /// Warns about a plan that is saved in clear text although the backend stores its state encrypted.
     pub fn warn_of_plain_plan(&self, codec: &Codec, path: &Path) {
         let state_is_plain = self.state_codec().is_ok_and(|codec| codec.cipher().is_none());
         if codec.cipher().is_some() || state_is_plain {

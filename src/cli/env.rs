@@ -8,15 +8,15 @@
 //! | `TF_VAR_<name>` | the value of a root input variable |
 //! | `TF_INPUT` | `0` or `false`: never ask |
 //! | `NO_COLOR` | not empty: no colours |
-//! | `COMP_LINE`, `COMP_POINT` | a line to be completed, and where in it the cursor is |
+//! | `COMP_LINE`, `COMP_POINT` | a line to be completed, and the position of the cursor in it |
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next, and no live area |
 //! | `MONOFORM_PROGRESS` | `off`: no live area |
-//! | `MONOFORM_MAX_ELEMENTS` | the most instances of a `count`, numbers of a `range` and elements of `for` expressions |
+//! | `MONOFORM_MAX_ELEMENTS` | limit of the instances of a `count`, the numbers of a `range` and the elements of a `for` expression |
 //! | `MONOFORM_MODE` | `terraform`, `opentofu` or `monoform`: the tool to answer as, whatever the program's name |
 //! | `TERM` | `dumb` or empty: the terminal can have no live area |
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
-//! | `TF_STATE_PERSIST_INTERVAL` | whole seconds that a result of an apply waits until it is saved, together with those that come meanwhile; a tenth of a second if not set. In any case writes take no more than 5 % of the time: those of large states come less often |
+//! | `TF_STATE_PERSIST_INTERVAL` | interval, in whole seconds, in which the results of an apply are saved; 0.1 s if not set. Large states are saved less often, so that writing takes at most 5 % of the time |
 //! | `OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION` | `0`: the mode of OpenTofu reads states of Terraform with its addresses of providers |
 //! | `TF_CLI_CONFIG_FILE`, `TERRAFORM_CONFIG`, `TF_PLUGIN_CACHE_DIR`, `TF_REATTACH_PROVIDERS`, … | for the search for plugins, which reads them from [`Environment`] |
 
@@ -160,7 +160,7 @@ impl Env {
         }
     }
 
-    /// Returns how long a result of an apply waits for others until it is saved, and a warning if the setting is invalid.
+    /// Returns the interval in which results of an apply are saved, and a warning if the setting is invalid.
     #[must_use]
     pub fn persist_interval(&self) -> (Duration, Option<Diagnostic>) {
         const NAME: &str = "TF_STATE_PERSIST_INTERVAL";

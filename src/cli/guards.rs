@@ -36,11 +36,11 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Parses a list such as `create,update`, of the flag with this name. `safe`, if it is allowed in the list, means
-    /// all kinds except `replace`, `destroy`, `forget` and `invoke`.
+    /// Parses a list such as `create,update`, of the flag with this name. `safe`, if it is allowed in the list, means all kinds except
+    /// `replace`, `destroy`, `forget` and `invoke`.
     ///
     /// # Errors
-    /// A word is no kind, or there is none.
+    /// A word of the list is not a kind, or the list is empty.
     pub fn parse(flag: &str, text: &str, may_be_safe: bool) -> Result<Kinds, UsageError> {
         let mut kinds = Kinds::default();
         for word in text.split(',').map(str::trim) {
@@ -113,7 +113,7 @@ impl Approval {
         *self != Approval::Asked
     }
 
-    /// Judges a plan; `None` if the option has no kinds.
+    /// Compares a plan with the kinds of `-auto-approve=KINDS`; `None` if the option has no kinds.
     #[must_use]
     pub fn verdict(&self, plan: PlanView<'_>) -> Option<Verdict> {
         let Approval::Only(kinds, written) = self else {
@@ -147,7 +147,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Returns the diagnostic of a refusal; none if the plan may be applied. Either result is also written to the stream.
+    /// Returns the diagnostic of a refusal; `None` if the plan may be applied. Either result is also written to the stream.
     #[must_use]
     pub fn reported(self, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         let Some(stream) = stream else {

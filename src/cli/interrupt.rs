@@ -19,8 +19,8 @@ use stores::persist::Results;
 /// Time that the process has to end after a second interrupt, before it is aborted.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Deadlines for a process that the system kills soon after its request: the time until the request counts as a second interrupt,
-/// and then for each of the steps that follow (ending by itself, saving results, releasing the lock).
+/// Deadlines on systems that kill a process soon after they have requested its end. `graceful` is the time until the request counts as a
+/// second interrupt; `patience` is the time for each of the steps that follow (ending by itself, saving results, releasing the lock).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Hurry {
     graceful: Duration,
@@ -29,7 +29,8 @@ struct Hurry {
 
 impl Hurry {
     fn within(limit: Duration) -> Hurry {
-        // A tenth is left for what is printed, and for threads that start late.
+        // The graceful stop takes 30 % of the limit, and each of the three steps after it 20 %. The last tenth is for printing, and for
+        // threads that start late.
         Hurry {
             graceful: limit * 3 / 10,
             patience: limit / 5,
@@ -109,7 +110,7 @@ pub fn listen_with_messages(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop
                 request = interrupts.next() => Some(request),
                 () = at(limit) => None,
             };
-            // Once the time has passed, it counts as one more interrupt.
+            // When the time for the graceful stop has passed, that counts as one more interrupt.
             limit = limit.filter(|_| request.is_some());
             if let Some(time) = request.and_then(|request| Os::CURRENT.limit_after(request))
                 && received < 2
@@ -120,7 +121,7 @@ pub fn listen_with_messages(ui: Arc<Ui>, stream: Option<Arc<Stream>>, stop: Stop
                 patience = hurry.patience;
             }
             if views::prompt::is_asking() {
-                // Ends the question, and with it the command.
+                // The interrupt ends the prompt, and so the command. It does not count as a first one.
                 stop.request();
                 continue;
             }
@@ -183,7 +184,7 @@ pub fn received() -> impl Future<Output = ()> {
     }
 }
 
-/// Aborts this process, unless it ends by itself in time.
+/// Aborts this process, unless it ends by itself within `patience`.
 fn end_by_force(last_resort: Arc<LastResort>, patience: Duration) {
     let work = move || {
         std::thread::sleep(patience);

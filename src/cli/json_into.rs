@@ -1,4 +1,4 @@
-//! `-json-into`: the stream of a command in a file, beside its text.
+//! `-json-into`: the stream of a command in a file, in addition to the text output.
 
 use std::fs::OpenOptions;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub fn begin(path: &str, as_json: bool) -> Result<Arc<Stream>, Failure> {
         ));
     }
     let mut options = OpenOptions::new();
-    // Addresses and values of diagnostics in the stream can be sensitive, as in the text.
+    // Diagnostics in the stream can contain sensitive addresses and values, so only the owner can read the file.
     options.write(true).create(true).truncate(true).mode(0o600);
     match options.open(path) {
         Ok(file) => Ok(Arc::new(Stream::begin(Arc::new(Ui::to_file(file))))),

@@ -12,7 +12,7 @@ use syntax::Diagnostic;
 
 use crate::args::groups::Parallelism;
 
-/// Returns the limits; `None` if one number holds for all.
+/// Returns the limits; `None` if one limit applies to all providers.
 ///
 /// # Errors
 /// A name belongs to no provider that the configuration or the state needs.

@@ -79,7 +79,7 @@ impl Levels {
         } else if OURS.contains(&root) {
             self.core
         } else {
-            // Libraries log their internals on lower levels.
+            // Libraries log their internals on lower levels, so only their warnings and errors are logged.
             self.core.min(LevelFilter::WARN)
         }
     }
@@ -131,7 +131,7 @@ pub fn start(env: &Env) -> Vec<String> {
         OpenOptions::new()
             .create(true)
             .append(true)
-            // Providers may log secrets.
+            // Providers may log secrets, so only the owner can read the log.
             .mode(0o600)
             .open(path)
             .inspect_err(|e| {

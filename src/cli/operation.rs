@@ -56,7 +56,6 @@ pub struct Operation<'s> {
     pub state: State,
     pub project: Project,
     pub variables: Variables,
-    /// Backend of the state.
     backend: StateBackend,
     /// Selected workspace.
     pub workspace: String,
@@ -201,7 +200,7 @@ impl<'s> Operation<'s> {
         )?;
         let mut state = states.state.clone().unwrap_or_default();
         crate::state_addresses::translate(session, &project.config, &mut state);
-        // From here on, an end by force must release the lock.
+        // From here on, a forced end of the process must release the lock.
         last_resort.protect(states.store());
         let variables = match known {
             Some(values) => Variables {
@@ -222,8 +221,8 @@ impl<'s> Operation<'s> {
             .into_iter()
             .partition(|w| w.summary == packages::selection::DEVELOPMENT);
         before.extend(warnings);
-        // The warnings are shown immediately, as in Terraform: a user who tries out a provider should see which one
-        // runs, whatever it does then.
+        // The warnings are shown immediately, as in Terraform: a user who tests a development build should see that it is used, even if it
+        // then fails.
         session.show_now(&Diagnostics(development), &project.sources);
         Ok(Operation {
             warnings: Mutex::new(before),
@@ -411,12 +410,12 @@ impl<'s> Operation<'s> {
         }
     }
 
-    /// Returns the error for a plan that does not hold: see [`PartLocks::stale`].
+    /// Returns the error for a stale plan: see [`PartLocks::stale`].
     pub fn stale(&self, summary: &str) -> Diagnostic {
         self.parts.stale(summary, &self.location())
     }
 
-    /// Returns the warning for a plan that is made again: see [`PartLocks::planned_again`].
+    /// Returns the warning for a stale plan that is made again: see [`PartLocks::planned_again`].
     pub fn planned_again(&self) -> Diagnostic {
         self.parts.planned_again(&self.location())
     }
@@ -527,7 +526,6 @@ impl<'s> Operation<'s> {
         journal::end(self.states.store())
     }
 
-    /// Saves a plan to a file.
     pub fn save_plan(&self, path: &Path, plan: Plan) -> Result<(), Diagnostics> {
         let backend = match &self.backend {
             StateBackend::Local(_) => None,
@@ -566,7 +564,7 @@ impl<'s> Operation<'s> {
     pub fn end(self) -> Diagnostics {
         let result = self.states.unlock();
         if self.stop.is_cancelled() {
-            // A call that hangs is not waited for.
+            // The runtime is shut down in the background, so that a call that hangs is not waited for.
             self.runtime.shutdown_background();
         }
         result.err().unwrap_or_default()

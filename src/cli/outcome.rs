@@ -54,7 +54,6 @@ impl Outcome {
         Outcome::success().and_line(line)
     }
 
-    /// Returns success with a JSON document.
     pub fn document(document: &serde_json::Value) -> Outcome {
         Outcome::exact(cty::json::to_text(document, Some(2)) + "\n")
     }
@@ -207,7 +206,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-/// Results whose diagnostics get their sources.
+/// Adds the sources of diagnostics to the error of a result.
 pub trait Within<T> {
     fn within(self, sources: &SourceMap) -> Result<T, Failure>;
 }

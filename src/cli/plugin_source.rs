@@ -19,7 +19,7 @@ use versions::Constraints;
 
 /// Replacements of the providers of single objects.
 pub trait Replacements: Send + Sync {
-    /// Returns the provider for an object; `provider` is that of its provider configuration.
+    /// Returns the provider for an object: `provider`, which serves its provider configuration, or a replacement.
     fn for_object(
         &self,
         config: &addrs::AbsProviderConfig,
@@ -33,7 +33,7 @@ pub struct Plugins {
     catalog: Catalog,
     host: Host,
     schemas: Mutex<Schemas>,
-    /// Plugins that are not available, which was reported.
+    /// Plugins that are not available. Their errors have been reported.
     unavailable: Mutex<Unavailable>,
     /// Replacements of the providers of single objects, if there are any.
     replacements: Option<Box<dyn Replacements>>,

@@ -32,7 +32,7 @@ pub struct Request<'a> {
     pub saved: Option<&'a Path>,
 }
 
-/// Runs an operation on the server, if that is the execution mode of the workspace; otherwise returns none.
+/// Runs an operation on the server, if that is the execution mode of the workspace; otherwise returns `None`.
 ///
 /// # Errors
 /// The operation failed.

@@ -27,7 +27,7 @@ const TYPE: &str = "terraform_remote_state";
 
 /// Reader of encrypted states.
 struct RemoteStates {
-    // A mutex, since parts of a session are used by one thread at a time.
+    // Parts of a session may be used by one thread at a time only, but the providers of several data sources share it.
     session: Arc<Mutex<Session>>,
     encryption: Arc<Encryption>,
 }
@@ -49,7 +49,7 @@ impl RemoteStates {
 }
 
 impl Replacements for RemoteStates {
-    // The reader decrypts if the states that it reads can be encrypted.
+    // Only data sources whose states may be encrypted get a provider that decrypts.
     fn for_object(
         &self,
         config: &AbsProviderConfig,

@@ -62,7 +62,7 @@ pub struct Surroundings {
     pub working_dir: PathBuf,
     /// Modules that are read from memory, because they cannot be installed anywhere.
     pub mounts: OnceLock<Arc<Mounts>>,
-    /// Recorder of spans, if a trace is asked for.
+    /// Recorder of spans, if the environment requests a trace.
     pub tracer: Option<Arc<traces::Tracer>>,
 }
 
@@ -88,9 +88,9 @@ pub(crate) type Configured = Result<Option<Arc<::encryption::Encryption>>, Diagn
 pub struct Session {
     surroundings: Surroundings,
     pub invocation: Invocation,
-    /// Variables set by environment, files and flags, once they were read.
+    /// Variables set by environment, files and flags; `None` until they are first needed.
     set: Mutex<Option<Arc<SetVariables>>>,
-    /// Encryption of states and plans, once it was needed.
+    /// Encryption of states and plans; `None` until it is first needed.
     pub(crate) encryption: Mutex<Option<Configured>>,
     /// The workspace that was selected when the command began.
     workspace: OnceLock<String>,
@@ -108,8 +108,8 @@ impl Session {
         }
     }
 
-    /// Returns a session of the same command with the lock file and plugins of a directory, once the process has left the working
-    /// directory. Paths of the command line remain relative to that.
+    /// Returns a session of the same command with the lock file and plugins of another directory, into which the process has changed. Paths
+    /// of the command line stay relative to the earlier working directory.
     #[must_use]
     pub fn in_directory(&self, dir: PathBuf) -> Session {
         let mut invocation = self.invocation.clone();
@@ -147,7 +147,8 @@ impl Session {
         set.get_or_insert_with(|| Arc::new(read())).clone()
     }
 
-    /// Returns the workspace that was selected when the command began, for what is evaluated while the configuration is loaded.
+    /// Returns the workspace that was selected when the command began, for expressions that are evaluated while the configuration is
+    /// loaded.
     pub fn selected_workspace(&self) -> &str {
         // An invalid name is reported where the workspace is opened.
         let selected =
@@ -225,7 +226,6 @@ impl Surroundings {
         Ok(Plugins::new(self.catalog()?, self.plugin_host()?))
     }
 
-    /// Returns the host that starts plugins.
     pub fn plugin_host(&self) -> Result<Host, Diagnostics> {
         let executable = self.builtins.executable.clone();
         let mut settings = HostSettings::from_environment(executable, core_version(), |name| self.env.get(name))?;

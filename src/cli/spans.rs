@@ -14,7 +14,7 @@ use views::reporter::{OperationView, StillRunning};
 use crate::env::Env;
 use crate::outcome::Status;
 
-/// Creates the recorder, if the environment asks for a trace.
+/// Creates the recorder, if the environment requests a trace.
 pub fn start(env: &Env) -> Option<Arc<Tracer>> {
     let product = Product {
         service: match Mode::current() {
@@ -112,7 +112,7 @@ impl Spans {
         span
     }
 
-    /// Ends all spans. Those of operations that have not ended have failed.
+    /// Ends all spans. Those of operations that are still running are marked as failed.
     pub fn finish(&self) {
         let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
         for span in open.into_values() {

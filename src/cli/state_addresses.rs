@@ -11,8 +11,8 @@ use crate::session::Session;
 /// Variable that turns the translation off, if it is `0`.
 const VARIABLE: &str = "OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION";
 
-/// Moves the objects of providers on Terraform's registry to those of the same names on OpenTofu's, in the mode of
-/// OpenTofu. Providers that the configuration requires by their full address stay.
+/// In OpenTofu mode, replaces the host of Terraform's registry by that of OpenTofu's in the provider addresses of a state. An address stays
+/// if the configuration requires it with Terraform's host.
 pub fn translate(session: &Session, config: &Config, state: &mut State) {
     if !Mode::current().is_opentofu() || session.env.get(VARIABLE).is_some_and(|value| value == "0") {
         return;

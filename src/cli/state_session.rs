@@ -37,7 +37,7 @@ pub fn open_for_edit<'s>(
     Ok(StateSession::open_for_edit(session.stores(), &opening)?)
 }
 
-/// Opens a state that a snapshot from elsewhere will replace.
+/// Opens a state that `state push` replaces by a snapshot.
 ///
 /// # Errors
 /// The configuration refuses this version, or the state cannot be locked or read.
@@ -111,7 +111,7 @@ fn source(location: &StateLocation, flag: Option<&str>) -> Source {
     flag.map_or_else(|| location.source(), |path| Source::File(path.into()))
 }
 
-/// Reads the state of the selected workspace, or of the file in the flag, without a lock; none if there is no
+/// Reads the state of the selected workspace, or of the file in the flag, without a lock; `None` if there is no
 /// state.
 ///
 /// # Errors
@@ -123,7 +123,7 @@ pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Fail
     read_of(session, &project, flag).within(&project.sources)
 }
 
-/// Reads the state, and ignores other errors of the configuration.
+/// Reads the state, and ignores errors of the configuration that do not concern the backend.
 ///
 /// # Errors
 /// The backend or the workspace cannot be determined, or the state cannot be read.
@@ -182,7 +182,8 @@ pub fn run_number(text: &str) -> Result<i64, Failure> {
     })
 }
 
-/// Refuses a configuration with errors if variables are set on the command line, since the errors matter only then.
+/// Returns the errors of the configuration if variables are set on the command line. Without variables, commands that only use the state
+/// ignore these errors.
 ///
 /// # Errors
 /// The configuration has errors, and variables are set.
@@ -194,7 +195,7 @@ pub fn accept(session: &Session, project: &Project, problems: Diagnostics) -> Re
     Err(Failure::within(errors, &project.sources))
 }
 
-/// Returns the backend with the states of all workspaces, even if the selected one cannot exist.
+/// Returns the backend with the states of all workspaces, even if the selected workspace has an invalid name.
 ///
 /// # Errors
 /// The configuration refuses this version, or the backend cannot be determined.
@@ -219,7 +220,6 @@ fn accept_version(project: &Project, problems: &Diagnostics) -> Result<(), Failu
     }
 }
 
-/// Warns that `-state` is deprecated.
 pub fn warn_of_state_flag(surroundings: &Surroundings, files: &StateFlags) {
     if files.state.is_some() {
         let warning = Diagnostic::warning(

@@ -21,7 +21,7 @@ use crate::interrupt;
 use crate::plugin_source::program_of;
 use crate::session::{Session, Surroundings};
 
-/// Message while the lock of a state is waited for.
+/// Message that the command waits for the lock of a state.
 const LOCKING: &str = "Acquiring state lock. This may take a few moments...";
 
 impl Session {

@@ -96,13 +96,12 @@ impl Purpose {
         matches!(self, Purpose::Reading | Purpose::Runs)
     }
 
-    /// Returns true if nothing is evaluated. Errors between modules are warnings then.
+    /// Returns true if nothing is evaluated. Then errors about how modules fit together are only warnings.
     fn is_reading(self) -> bool {
         matches!(self, Purpose::Reading | Purpose::Installation)
     }
 }
 
-/// Loads the modules of test files.
 pub fn modules_of(session: &Session, root: &Arc<Config>, tests: Vec<Arc<TestFile>>, purpose: Purpose) -> Tested {
     let mut manifest = Manifest::read(&Disk, session.env.data_dir()).unwrap_or_default();
     let (mut sources, mut problems) = (SourceMap::default(), Diagnostics::new());
@@ -180,7 +179,7 @@ impl Modules<'_> {
                 }
             },
         };
-        // Modules that it calls may have been installed separately for each run.
+        // The modules that this module calls may have been installed separately for each run.
         let below = self.manifest.below(&path);
         let key = (dir.clone(), (!below.modules.is_empty()).then_some(path));
         if let Some(known) = self.known.get(&key) {
@@ -222,7 +221,7 @@ impl Modules<'_> {
         config
     }
 
-    /// Returns the directory that a module from elsewhere is installed in.
+    /// Returns the directory in which a remote module is installed.
     fn installed(&self, path: &addrs::Module, module: &config::RunModule) -> Result<String, Diagnostic> {
         let source = module.address.source.to_string();
         match self.manifest.modules.get(&Manifest::key(path)) {

@@ -89,7 +89,7 @@ pub fn beside<'c>(configs: impl IntoIterator<Item = &'c Config>) -> BTreeSet<Pat
     dirs.filter(|dir| dir.starts_with("..")).map(PathBuf::from).collect()
 }
 
-/// Waits until watched files change; returns none after an interrupt.
+/// Waits until watched files change; returns `None` after an interrupt.
 async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> Option<BTreeSet<PathBuf>> {
     // Files that the run itself has written must not start another one. A configuration may have been edited during the run,
     // so its version from before the run counts.
@@ -133,7 +133,7 @@ impl Watch {
         self.before = look(&self.beside);
     }
 
-    /// Sets the watched directories outside of the working directory. For a new one, changes count from now on.
+    /// Sets the watched directories outside of the working directory. Changes in a directory that was not watched before count from now on.
     pub fn also(&mut self, beside: BTreeSet<PathBuf>) {
         if beside != self.beside {
             let outside = look(&beside).into_iter().filter(|(path, _)| path.starts_with(".."));
@@ -142,7 +142,7 @@ impl Watch {
         }
     }
 
-    /// Waits until files change, and prints their names; returns none after an interrupt.
+    /// Waits until files change, and prints their names; returns `None` after an interrupt.
     ///
     /// # Errors
     /// No runtime can be started.

@@ -165,7 +165,7 @@ fn settle(session: &Session, config: &mut Config, set: &SetVariables) {
     config::known::settle(config, set, cwd, || session.selected_workspace().to_owned());
 }
 
-/// Loads the configuration in a saved plan, with the values of its variables there.
+/// Loads the configuration of a saved plan, with the variable values that the plan contains.
 pub fn load_planned(surroundings: &Surroundings, saved: &SavedPlan) -> Loaded {
     let (mut files, manifest) = (planfile::files(saved), saved.snapshot.manifest());
     carried_modules::mount_planned(surroundings, &manifest);
@@ -241,7 +241,7 @@ pub fn variables(
     Ok((variables, problems))
 }
 
-/// Asks for the value of a variable; returns none if the input has ended. At a terminal, the question is repeated after
+/// Asks for the value of a variable; returns `None` if the input has ended. At a terminal, the question is repeated after
 /// an invalid value.
 fn asked(
     surroundings: &Surroundings,
@@ -325,7 +325,7 @@ pub fn variables_of_operation(
     input: bool,
 ) -> Result<(Variables, Diagnostics), Failure> {
     let stored = match verb {
-        // An import runs here even if the workspace's operations run on the server, which has the variables then.
+        // An import runs locally even if the workspace's operations run on the server. Then the server stores the variables.
         Verb::Import => hosted::variables::stored(&session.hosted(), &project.config)?,
         _ => BTreeMap::new(),
     };

@@ -31,7 +31,7 @@ pub enum Error {
     /// A connection broke.
     #[error("the request to {url} failed: {reason}")]
     Connection { url: String, reason: String },
-    /// The answer did not begin in time, or its next part did not come in time.
+    /// The answer did not begin within the time limit, or its next part did not arrive within it.
     #[error("{url} {phase} {seconds} seconds")]
     Timeout {
         url: String,
@@ -40,7 +40,7 @@ pub enum Error {
         /// The awaited part of the answer.
         phase: Phase,
     },
-    /// The status is no success.
+    /// The status is not a success.
     #[error("{url} answered with status {status}")]
     Status {
         url: String,
@@ -173,7 +173,7 @@ pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>,
             phase,
         };
     }
-    // The error itself contains the whole address with its secrets. Only its causes are used.
+    // The error itself contains the whole address with its secrets, so only its causes are used.
     let Some(cause) = std::error::Error::source(error) else {
         return Error::Connection {
             url: shown,

@@ -50,7 +50,7 @@ impl Response {
         self.inner.content_length()
     }
 
-    /// Returns the error for a response that is no success.
+    /// Returns the error for a response without a success status.
     #[must_use]
     pub fn failure(&self) -> Error {
         Error::Status {

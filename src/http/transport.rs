@@ -116,7 +116,7 @@ pub struct Request<'r> {
 /// A lookup of logins by host.
 pub type Logins<'r> = dyn Fn(&str) -> Option<Login> + Send + Sync + 'r;
 
-/// The sender of requests.
+/// HTTP transport with fixed settings. The underlying client is built for the first request.
 pub struct Transport {
     settings: Settings,
     // Built for the first request, because the library would fail without trust anchors.
@@ -222,7 +222,7 @@ impl Transport {
         for _ in 0..=redirects.limit {
             tracing::debug!(%method, url = %shown(&url), "request");
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
-            // Credentials in the address or in a header precede the login.
+            // Credentials in the address or in a header take precedence over the login.
             let own = at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION);
             if let Some(login) = login.filter(|_| own)
                 && let Some(login) = url.host_str().and_then(login)

@@ -2,7 +2,7 @@
 
 use config::version::Version;
 
-/// Version of a module, with its text as messages and addresses have it.
+/// Version of a module, with the text that messages and addresses contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
     pub version: Version,

@@ -42,8 +42,8 @@ pub struct Install<'i> {
     pub client: Client,
     /// Data directory, as the manifest names it: `.terraform`.
     pub data_dir: &'i str,
-    /// Mounts for directories in memory, which replace a data directory that cannot be written; the manifest has paths in the
-    /// data directory nevertheless. Only with a pack as the mirror.
+    /// Mounts for directories in memory, which replace a data directory that cannot be written. The manifest has the paths that the modules
+    /// would have there. Set only if `mirror` is a pack.
     pub in_memory: Option<Arc<Mounts>>,
     /// True to fetch everything again, and to choose the newest versions.
     pub upgrade: bool,

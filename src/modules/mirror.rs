@@ -83,7 +83,7 @@ pub enum MirrorError {
     Json { path: PathBuf, source: serde_json::Error },
     #[error("The mirror cannot be used: {} is invalid: its format {version} is not known.", path.display())]
     Format { path: PathBuf, version: String },
-    /// The index names a directory outside of the mirror, which must not be accessible by a mirror from another source.
+    /// The index names a directory outside of the mirror. A mirror from an untrusted source must not give access to other directories.
     #[error("The mirror cannot be used: {} is invalid: \"{dir}\" leads out of the mirror.", path.display())]
     Outside { path: PathBuf, dir: String },
     #[error("The modules of the pack cannot be unpacked: {0}.")]
@@ -257,7 +257,7 @@ fn source_and_address(name: &str, entry: &ManifestEntry) -> Option<(ModuleSource
     Some((source, address))
 }
 
-/// Returns the packages of an installed configuration that come from elsewhere, each once.
+/// Returns the packages of the remote modules of an installed configuration, each once.
 fn packages(data_dir: &Path, manifest: &Manifest) -> Vec<Package> {
     let (mut out, mut seen) = (Vec::new(), BTreeSet::new());
     for (name, entry) in &manifest.modules {
@@ -304,7 +304,7 @@ pub fn adopt(data_dir: &str, to: &Path) -> io::Result<()> {
     let old = join(data_dir, DIR);
     let new = to.join(DIR);
     for entry in manifest.modules.values_mut() {
-        // Directories of local modules outside of it keep their paths.
+        // Local modules outside of the copied directory keep their paths.
         if let Some(rest) = entry.dir.strip_prefix(&old).and_then(|rest| rest.strip_prefix('/')) {
             entry.dir = new.join(rest).to_string_lossy().into_owned();
         }
@@ -422,7 +422,7 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
     Ok(added)
 }
 
-/// Puts a package into a mirror, completely or not at all. It is not read before it is in the index.
+/// Puts a package into a mirror, completely or not at all. Readers find it once it is in the index.
 fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let target = dir.join(relative);
     std::fs::create_dir_all(target.parent().unwrap_or(dir))?;

@@ -23,8 +23,8 @@ pub(crate) fn public(package: &str) -> String {
         prefixes.iter().any(|prefix| name.starts_with(prefix)) || ["sig", "signature"].contains(&&*name)
     };
     let hides = |name: &str| secret(name) || is_of_signature(name);
-    // Git services take a token as the user's name, with no password. Names of accounts stay, for they tell addresses apart; the
-    // shortest tokens of GitHub, GitLab and Bitbucket have 20 characters or more.
+    // Git services take a token as the user's name, with no password. Names of accounts stay, because addresses may differ only in them.
+    // The shortest tokens of GitHub, GitLab and Bitbucket have 20 characters or more.
     let is_token = |name: &str| name.len() >= 20 && matches!(url.scheme(), "http" | "https");
     if url.password().is_some() {
         // Setting the password cannot fail for an address that has one.

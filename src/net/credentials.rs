@@ -156,7 +156,6 @@ pub async fn forget_in_helper(helper: &CredentialsHelper, program: &Path, host: 
     run_helper(helper, program, ("forget", b""), host).await.map(drop)
 }
 
-/// Requests the token of a host from a helper.
 pub async fn ask_helper(helper: &CredentialsHelper, program: &Path, host: &Host) -> Result<Option<Token>, Error> {
     let failed = |what: String| helper_error(helper, host, &what);
     let stdout = run_helper(helper, program, ("get", b""), host).await?;

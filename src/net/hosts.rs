@@ -77,7 +77,7 @@ pub struct HostSettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CredentialsHelper {
     pub name: String,
-    /// Arguments of the program before those of the request.
+    /// Arguments of the program, followed by the verb and host of each request.
     pub args: Vec<String>,
 }
 

@@ -26,7 +26,7 @@ use http::shown;
 
 /// The size limit of an answer with a token.
 const LIMIT: u64 = 1024 * 1024;
-// This is the limit of the request's size.
+/// Limit of the size of a browser's request, in bytes.
 const HEAD_LIMIT: usize = 64 * 1024;
 
 /// The time limit of a browser's request after it has connected.
@@ -111,7 +111,6 @@ pub enum LoginService {
 }
 
 impl Services {
-    /// Returns the login service.
     #[must_use]
     pub fn login(&self) -> LoginService {
         match self.entries.get(LOGIN) {

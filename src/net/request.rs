@@ -15,7 +15,6 @@ use crate::token::Token;
 const REDIRECTS: usize = 10;
 
 impl Client {
-    /// Creates a GET request.
     pub fn get(&self, url: Url) -> Request<'_> {
         Request {
             client: self,
@@ -32,7 +31,6 @@ impl Client {
         }
     }
 
-    /// Creates a POST request with a body.
     pub fn post(&self, url: Url, content_type: &'static str, body: impl Into<Vec<u8>>) -> Request<'_> {
         let mut request = self.get(url);
         request.method = Method::POST;
@@ -230,7 +228,7 @@ impl<'c> Request<'c> {
         }
     }
 
-    /// Tries once, with redirects.
+    /// Sends the request once, and follows redirects.
     async fn once(&self) -> Result<Response, Error> {
         if let Some(error) = &self.invalid {
             return Err(error.clone());

@@ -28,7 +28,7 @@ pub struct DockerFile {
     store: Option<String>,
 }
 
-/// The credentials for a host or a part of its repositories. Docker writes an empty object if a helper has them.
+/// The credentials for a host or a part of its repositories. If a helper stores the credentials, Docker writes an empty object here.
 #[derive(Debug, Default, Deserialize)]
 struct Auth {
     #[serde(default, deserialize_with = "net::absent::or_default")]

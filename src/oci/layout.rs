@@ -72,7 +72,7 @@ pub fn provider_layout(to: &Path, version: &str, archives: &[(&str, &str, &Path)
     Ok(())
 }
 
-/// Returns the descriptors in an index by their tags; none if there is no index.
+/// Returns the descriptors in an index by their tags; empty if there is no index.
 fn tags(index: &Path) -> io::Result<BTreeMap<String, Json>> {
     let text = match fs::read(index) {
         Ok(text) => text,

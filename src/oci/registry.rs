@@ -142,7 +142,7 @@ impl<'c> Registry<'c> {
             Reference::Digest(digest) => Some(digest.clone()),
             Reference::Tag(_) => announced,
         };
-        // For a tag, the expected digest is only announced by the server, so it detects damage only.
+        // For a tag, the expected digest comes from the server itself, so the comparison detects damage, but not forgery.
         if let Some(digest) = expected.filter(|digest| !digest.is_of(&body)) {
             return Err(self.damaged(&digest));
         }

@@ -2,7 +2,7 @@
 
 use crate::media_type::{IMAGE, INDEX, ZIP};
 
-/// The reason that a manifest is not that of the expected artifact. The text is a clause.
+/// The reason why a manifest does not describe the expected artifact. The text is a clause.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitManifest {
     #[error("it is a module package, and not a provider")]

@@ -72,7 +72,6 @@ pub enum Source<'p> {
 }
 
 impl<'p> Contents<'p> {
-    /// Returns the contents of another pack.
     #[must_use]
     pub fn from_pack(pack: &'p Pack) -> Contents<'p> {
         let taken = |files: &[PackedFile]| files.iter().map(|file| Entry::new(pack, file)).collect();
@@ -113,7 +112,6 @@ impl<'p> Contents<'p> {
 }
 
 impl<'p> Entry<'p> {
-    /// Returns the entry for a file of another pack.
     fn new(pack: &'p Pack, file: &PackedFile) -> Entry<'p> {
         Entry {
             path: file.path.clone(),

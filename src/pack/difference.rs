@@ -3,7 +3,7 @@
 //! ```text
 //! parts      bytes of the new pack that the older one does not have: frames as they are; the executable as a Zstandard frame
 //!            that refers to the older executable
-//! plan       JSON: which bytes of the new pack come from where, and the checksums of both packs
+//! plan       JSON: the source of each range of bytes of the new pack, and the checksums of both packs
 //! trailer    as that of a pack, with the plan in the place of the index, and eight more bytes that tell the two apart
 //! ```
 //!
@@ -253,8 +253,7 @@ pub fn apply(out: &mut impl Write, path: &Path, old: &Pack, difference: &Path) -
                 });
                 match unpacked {
                     Ok(_) => {}
-                    // Errors of the decoder and of the disk have the same type. Only a full disk is certainly no
-                    // damage.
+                    // Errors of the decoder and of the disk have the same type. Only a full disk is certainly not damage of the file.
                     Err(e) if e.kind() == io::ErrorKind::StorageFull => return Err(write_error(path)(e)),
                     Err(e) => return Err(wrong(format!("its executable cannot be unpacked: {e}"))),
                 }

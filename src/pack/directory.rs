@@ -18,13 +18,13 @@ const DEEPEST: usize = 64;
 /// Limit of the files and directories of a provider package: links to directories inside each other can make them endless.
 const MOST_FILES: usize = 100_000;
 
-/// Returns the files of an unpacked provider package, sorted. A link is replaced by the file that it leads to if that is inside
-/// the directory, or if it is the provider's program.
+/// Returns the files of an unpacked provider package, sorted. A link is replaced by the file that it leads to if that is inside the
+/// directory, or if it is the provider's program.
 ///
-/// A link that leads out of the package is followed for the program only: directories that are filled with links (`internal-plugin
-/// link`, package managers) refer to programs which are installed once. Any other link may have come out of an archive of somebody
-/// else, and would disclose a file of this machine. For the same reason a program must be a regular file that its owner may
-/// execute, which secrets are not.
+/// A link that leads out of the package is followed for the program only: directories that are filled with links (`internal-plugin link`,
+/// package managers) refer to programs which are installed once. Any other link may come from an archive that somebody else has made, and
+/// could put a secret file of this machine into the pack. For the same reason a program must be a regular file that its owner may execute,
+/// which secrets are not.
 ///
 /// # Errors
 /// A file cannot be read, is a device or the like, has a name that is no text, or is a link that leads out of the directory and is no

@@ -21,18 +21,18 @@ pub enum PackError {
     NoPack(PathBuf),
     #[error("{} is not an executable of Monoform", .0.display())]
     NotMonoform(PathBuf),
-    /// The executable to pack with is a pack already.
+    /// The executable for a new pack is itself a pack.
     #[error(
         "{} is a pack already, and there is no pack of packs: name an executable without one, and take over what the pack carries with -from",
         .0.display()
     )]
     PackOfPacks(PathBuf),
-    /// A file to be packed is neither a file nor a directory, or a link that leads elsewhere.
+    /// A path to be packed is neither a file nor a directory, or is a link that leads out of the package.
     #[error("{} cannot be packed: {reason}", path.display())]
     NotPackable { path: PathBuf, reason: String },
     #[error("the key file {} cannot be used: {reason}", path.display())]
     Key { path: PathBuf, reason: String },
-    /// A pack has no signature, or one by another key.
+    /// A pack is not signed, or is signed with another key.
     #[error("the pack {} is not trusted: {reason}", path.display())]
     NotTrusted { path: PathBuf, reason: String },
     #[error("what the pack {} carries is too large: {reason}", path.display())]

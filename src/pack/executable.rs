@@ -16,7 +16,7 @@ use crate::error::{PackError, read_error};
 use crate::read::Pack;
 use crate::trust::Conditions;
 
-/// Mark by which an executable of this program is recognized, with its version. It is part of the constants.
+/// Mark by which an executable of this program is recognized, with its version. The linker puts it into the read-only data.
 #[used]
 static MARK: &[u8] = concat!("monoform-executable ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
 
@@ -32,7 +32,7 @@ pub enum Checksum {
     Missing,
 }
 
-/// Executable of this program, without a pack behind it.
+/// Executable of this program, without the pack that may follow it.
 #[derive(Clone, Debug)]
 pub struct Executable {
     pub path: PathBuf,
@@ -46,7 +46,7 @@ impl Executable {
     /// Opens the executable in a file. With `of_a_pack`, the file may be a pack, whose executable is the part before the contents.
     ///
     /// # Errors
-    /// The file cannot be read, is not an executable of this program, or is a pack where that is not allowed, or one that is not
+    /// The file cannot be read, is not an executable of this program, is a pack although `of_a_pack` is false, or is a pack that is not
     /// trusted.
     pub fn open(path: &Path, of_a_pack: bool, conditions: &Conditions) -> Result<Executable, PackError> {
         if let Some(pack) = Pack::find(path, conditions)? {

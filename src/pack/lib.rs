@@ -4,15 +4,15 @@
 //!
 //! ```text
 //! the executable, unchanged: with its own checksum, if it has one ([`executable`])
-//! blobs        the content of each file, a Zstandard frame each; equal contents are there once
+//! blobs        the content of each file, a Zstandard frame each; equal contents are stored once
 //! index        JSON: the list of contents, with the checksum of every part ([`index`])
 //! signature    if there is one: an Ed25519 public key and the signature ([`signature`])
 //! trailer      64 bytes: where the index is, and its checksum ([`format`])
 //! ```
 //!
-//! [`Pack`] reads a pack, [`write`](write::write) makes one from [`contents`], such as those of a [`directory`], and
-//! [`difference`] carries only the parts that another pack does not have. Equal contents give equal bytes: a pack has no times
-//! and no owners, and everything in it is ordered.
+//! [`Pack`] reads a pack, [`write`](write::write) makes one from [`contents`], such as those of a [`directory`], and [`difference`] carries
+//! only the parts that another pack does not have. Equal contents give equal bytes: a pack has no times and no owners, and everything in it
+//! is ordered.
 //!
 //! The sources of providers and modules, and their selection, are not known here: see the crates `packages` and `modules`.
 //!

@@ -64,7 +64,7 @@ impl Pack {
     /// Opens the pack in a file.
     ///
     /// # Errors
-    /// The file cannot be read, carries no pack, one that is damaged, or one that is not trusted.
+    /// The file cannot be read, or has no pack, or its pack is damaged or not trusted.
     pub fn open(path: &Path, conditions: &Conditions) -> Result<Pack, PackError> {
         Pack::find(path, conditions)?.ok_or_else(|| PackError::NoPack(path.to_owned()))
     }
@@ -339,8 +339,8 @@ impl Pack {
         }
     }
 
-    /// Checks all contents against the limits, before the pack is unpacked as a whole. Content is stored once and can be used by
-    /// any number of files, so a small pack can unpack to very much.
+    /// Checks all contents against the limits, before the pack is unpacked as a whole. Content is stored once and can be used by any number
+    /// of files, so a small pack can unpack to a huge size.
     ///
     /// # Errors
     /// A package is too large, or all of them together are.
@@ -380,7 +380,6 @@ impl Pack {
     }
 }
 
-/// Compares the key that has signed a pack with the one that is trusted.
 fn check(path: &Path, signed_by: Option<&PublicKey>, trusted: &PublicKey) -> Result<(), PackError> {
     let reason = match signed_by {
         Some(key) if key == trusted => return Ok(()),
@@ -447,7 +446,6 @@ enum SignatureError {
     OtherIndex,
 }
 
-/// Reads the signature after an index.
 fn read_signature(file: &File, trailer: &Trailer, index: &[u8]) -> Result<Option<Signature>, SignatureError> {
     if trailer.signature_length == 0 {
         return Ok(None);
@@ -472,7 +470,6 @@ pub enum CopyError {
 }
 
 impl CopyError {
-    /// Returns the error for a target at this path.
     #[must_use]
     pub fn at(self, path: &Path) -> PackError {
         match self {

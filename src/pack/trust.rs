@@ -63,7 +63,7 @@ impl Conditions {
 }
 
 impl Trust {
-    /// Reads the key; none if any pack is trusted.
+    /// Reads the key; `None` if any pack is trusted.
     ///
     /// # Errors
     /// The file cannot be read, or has no key.
@@ -76,7 +76,7 @@ impl Trust {
         }
     }
 
-    /// Adds to an error about the key or the signature that the environment requires it.
+    /// Adds to an error about the key or the signature that the environment variable names the key.
     pub(crate) fn explain(&self, error: PackError) -> PackError {
         let because = |reason: String| match self {
             Trust::Environment(_) => format!("{reason} (the environment variable {TRUST} names the key)"),

@@ -195,8 +195,8 @@ impl<W: Write> Packing<'_, W> {
             Source::File(path) => {
                 let failed = read_error(path);
                 let file = File::open(path).map_err(failed)?;
-                // The file is read twice, for the checksum and for the compression: if the same content is stored
-                // already, it is not compressed again.
+                // The file is read twice: first for its checksum, then for the compression, which is skipped if the same content is stored
+                // already.
                 let (sha256, size) = digest(file).map_err(failed)?;
                 if let Some(known) = self.known.get(&sha256) {
                     return Ok(*known);

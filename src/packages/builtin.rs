@@ -17,7 +17,7 @@ pub struct Builtins {
     pub provisioners: Vec<String>,
     /// Names of the state stores, which are also the names of their backends: the NAME of `internal-plugin state NAME`.
     pub state_stores: Vec<String>,
-    /// The plugins that this build leaves out: the name, and the feature of the package that brings it.
+    /// Plugins that this build does not contain, each with the Cargo feature that adds it.
     pub left_out: Vec<(&'static str, &'static str)>,
     /// Packages in the pack, if the executable is a pack.
     pub carried: Carried,
@@ -28,7 +28,7 @@ pub struct BuiltinProvider {
     pub address: Provider,
     /// Name in `internal-plugin provider NAME`.
     pub name: String,
-    /// Version of the official provider whose schema and behaviour it implements; none for a provider that is part of the
+    /// Version of the official provider whose schema and behaviour it implements; `None` for a provider that is part of the
     /// language, which has no versions.
     pub version: Option<Version>,
     /// Earlier releases of the same major version that it may replace.

@@ -159,8 +159,8 @@ impl CliConfig {
             let main = paths.as_ref().map(|paths| paths.file.clone());
             let mut files: Vec<PathBuf> = main.into_iter().filter(|path| path.exists()).collect();
             files.extend(paths.iter().flat_map(|paths| extra_files(&paths.directory)));
-            // Credentials that `login` has stored are no configuration of the machine, so they do not hide that of a
-            // pack.
+            // Credentials that `login` has stored are not a configuration of the machine, so the configuration of a pack applies in spite
+            // of them.
             let tokens_only = files.iter().all(|path| path.ends_with("credentials.tfrc.json"));
             if let Some(pack) = carried.pack().filter(|_| tokens_only) {
                 loader.pack(pack);

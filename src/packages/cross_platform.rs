@@ -35,7 +35,6 @@ use versions::{Constraints, Version};
 pub struct Request<'r> {
     /// Client for registries and mirrors.
     pub client: &'r Client,
-    /// Version constraints, by provider.
     pub requirements: &'r BTreeMap<Provider, Constraints>,
     /// Requirement origins, for errors.
     pub origins: &'r Origins,
@@ -79,10 +78,10 @@ pub enum Tracked {
     All,
 }
 
-/// Error of a provider without a version.
+/// Reason why no version of a provider was selected.
 struct NotSelected {
     problem: Diagnostic,
-    /// True if the source cannot be reached, so that it is not known whether it has one.
+    /// True if the source cannot be reached, so that it is not known whether it has a version.
     is_unreachable: bool,
 }
 
@@ -120,8 +119,8 @@ impl Request<'_> {
                 is_unreachable: false,
             });
         }
-        // The cache contains older versions from earlier installations, and none of them should be chosen for
-        // that.
+        // The cache is ignored here: it contains versions of earlier installations, and none of them should be chosen only because it is
+        // cached.
         let mirrored = match &self.source {
             PackageSource::Packed(base) => self
                 .platforms

@@ -294,7 +294,7 @@ pub fn executable_in(dir: &Path, ty: &str) -> Option<PathBuf> {
         .map(|name| dir.join(name))
 }
 
-/// Returns the names in a directory, sorted; none if it cannot be read.
+/// Returns the names in a directory, sorted; empty if it cannot be read.
 pub(crate) fn entries(dir: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();

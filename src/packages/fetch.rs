@@ -149,7 +149,7 @@ fn package_dir(base: &Path, wanted: &Wanted) -> PathBuf {
         .join(Platform::current().to_string())
 }
 
-/// Returns the checksum of an unpacked package; none if it has no executable or cannot be read.
+/// Returns the checksum of an unpacked package; `None` if it has no executable or cannot be read.
 async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
     discovery::executable_in(&dir, &provider.ty)?;
     blocking(move || hash::directory(&dir).map_err(PackageError::Hash))
@@ -157,7 +157,7 @@ async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
         .ok()
 }
 
-/// Locks a package in the cache, after waiting for other processes. Returns none on file systems without locks: then several
+/// Locks a package in the cache, after waiting for other processes. Returns `None` on file systems without locks: then several
 /// processes may download the package, with the same result.
 async fn turn(cached: &Path) -> Option<fs::File> {
     let version = cached.parent()?;

@@ -28,7 +28,7 @@ pub struct UnpackedPackage {
     pub platform: Platform,
     /// Directory with its files, or its only file.
     pub path: PathBuf,
-    /// Checksums of this package, and those that are known of the same version for other platforms.
+    /// Checksums of this package, and the known checksums of the same version for other platforms.
     pub hashes: BTreeSet<String>,
 }
 
@@ -36,7 +36,6 @@ pub struct UnpackedPackage {
 #[derive(Debug)]
 pub struct Request<'r> {
     pub client: &'r net::Client,
-    /// Version constraints, by provider.
     pub requirements: &'r BTreeMap<Provider, Constraints>,
     /// Lock file that decides versions.
     pub lock: &'r LockFile,
@@ -57,8 +56,8 @@ impl Catalog {
         request: &Request<'_>,
         emit: &mut dyn FnMut(Step<'_>),
     ) -> Result<Vec<UnpackedPackage>, Diagnostics> {
-        // An empty lock file is used here, and the one of the request in `version`: a chooser with a lock file would hide
-        // the other packages on this machine.
+        // The chooser gets an empty lock file: with the real one, it would hide packages on this machine that are not locked. `version`
+        // applies the lock file of the request.
         let nothing = LockFile::default();
         let gathering = Gathering {
             request,
@@ -118,8 +117,8 @@ struct Gathering<'r> {
 }
 
 impl Gathering<'_> {
-    /// Chooses the locked version, else the newest one on this machine. If there is none, or the CLI configuration has
-    /// installation methods, it is the newest of the sources.
+    /// Chooses the locked version, else the newest one on this machine. The package sources are queried for the newest version if there is
+    /// none on this machine, or if the CLI configuration has installation methods.
     async fn version(&self, provider: &Provider, constraints: &Constraints) -> Result<Version, Diagnostic> {
         let (request, settings) = (self.request, self.chooser.settings);
         if let Some(locked) = request.lock.providers.get(provider) {

@@ -187,7 +187,7 @@ impl Catalog {
             needed.extend(work.take_local(provider, constraints, old, &chooser, &mut warnings, emit));
         }
         if let Some(client) = self.settings().client.as_ref().filter(|_| !needed.is_empty()) {
-            // `init` is not asynchronous, and often needs no network, so a runtime is started only for packages that do.
+            // `init` is not asynchronous and often needs no network, so a runtime is started only if packages must be fetched.
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             let runtime = runtime.map_err(|e| {
                 let detail = format!("The system does not let us start threads: {}.", io_reason(&e));
@@ -427,8 +427,8 @@ impl Work<'_> {
         self.finish(provider, entry, outcome, emit);
     }
 
-    /// Removes the installed package of a provider that an upgrade replaces by the built-in one. Together with the entry in the
-    /// lock file, the package would be selected again.
+    /// Removes the installed package of a provider that an upgrade replaces by the built-in one. As long as the package and its entry in
+    /// the lock file exist, the package would be selected again.
     fn forget(&self, provider: &Provider) -> Result<(), Diagnostic> {
         let dir = discovery::provider_dir(&self.catalog.settings().providers_dir(), provider);
         match std::fs::remove_dir_all(&dir) {

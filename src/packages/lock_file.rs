@@ -51,9 +51,8 @@ impl LockFile {
         choices(self) == choices(other)
     }
 
-    /// Adds entries for providers of OpenTofu's registry, if those of the same names on Terraform's have entries: with
-    /// their versions and constraints, and without checksums, since the packages differ. Returns the old and the new
-    /// addresses.
+    /// Adds an entry with OpenTofu's registry for each provider that has one with Terraform's registry. The new entry has the same version
+    /// and constraints, but no checksums, since the packages differ. Returns the old and the new addresses.
     pub fn take_over_from_terraform(&mut self) -> Vec<(Provider, Provider)> {
         let mut pairs = Vec::new();
         for (old, locked) in self.providers.clone() {
@@ -197,7 +196,7 @@ fn unreadable(text: &str) -> Diagnostics {
         ));
         return problem.into();
     }
-    // The syntax parser of this program explains mistakes better than the library that keeps the spans.
+    // The parser of this program explains mistakes better than the library that is used here for its source ranges.
     let (_, problems) = syntax::parse_file(FILE_NAME, text.as_bytes());
     match problems.into_iter().find(Diagnostic::is_error) {
         Some(mut problem) => {

@@ -64,7 +64,6 @@ impl fmt::Display for Location {
     }
 }
 
-/// Metadata of a package at its source.
 #[derive(Clone, Debug)]
 pub struct PackageMetadata {
     pub location: Location,

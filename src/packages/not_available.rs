@@ -22,7 +22,7 @@ use versions::{Constraints, Version};
 const ORIGINS: usize = 8;
 
 impl Chooser<'_> {
-    /// Returns the error for a provider that nothing can be selected for.
+    /// Returns the error for a provider for which no plugin can be selected.
     pub fn nothing(&self, provider: &Provider, constraints: &Constraints, heed_lock: bool) -> Diagnostic {
         let name = provider.for_display();
         let mut text = format!("The provider {name} is required");

@@ -83,7 +83,7 @@ pub struct Packed {
     at: usize,
     address: Provider,
     pub version: Version,
-    /// Path of the unpacked executable; none if it runs from memory, or is not prepared yet.
+    /// Path of the unpacked executable; `None` if it runs from memory, or is not prepared yet.
     pub executable: Option<PathBuf>,
 }
 
@@ -103,7 +103,6 @@ impl Packed {
         self.pack.index().providers.get(self.at)
     }
 
-    /// Path of the pack.
     #[must_use]
     pub fn pack(&self) -> &Path {
         self.pack.path()
@@ -173,7 +172,7 @@ impl Packed {
     }
 }
 
-/// Returns the directory for unpacked packages; none if no directory is writable for this user only and allows execution.
+/// Returns the directory for unpacked packages; `None` if no directory is writable for this user only and allows execution.
 #[must_use]
 pub fn place(environment: &Environment) -> Option<PathBuf> {
     let absolute = |dir: &str| Path::new(dir).is_absolute().then(|| PathBuf::from(dir));
@@ -199,7 +198,7 @@ pub fn place(environment: &Environment) -> Option<PathBuf> {
     can_run(&base).then_some(base)
 }
 
-/// Returns the directory of the user for the modules of a pack, for a working directory that cannot be written; none if there is
+/// Returns the directory of the user for the modules of a pack, for a working directory that cannot be written; `None` if there is
 /// no suitable directory.
 #[must_use]
 pub fn place_of_modules(environment: &Environment, pack: &Pack, working_dir: &Path) -> Option<String> {
@@ -222,8 +221,8 @@ fn can_run(_dir: &Path) -> bool {
     true
 }
 
-/// Unpacks a package, and returns the directory with its files. The directory appears by a rename. Of several processes, one
-/// unpacks while the others wait.
+/// Unpacks a package, and returns the directory with its files. The directory appears by a rename. If several processes need the package,
+/// one of them unpacks it while the others wait.
 fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathBuf, PackError> {
     let write = |path: &Path| {
         let path = path.to_owned();

@@ -2,7 +2,7 @@
 
 use addrs::Provider;
 
-/// Pattern of provider addresses; a part that is none matches everything.
+/// Pattern of provider addresses; a part that is `None` matches everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     pub(crate) host: Option<String>,

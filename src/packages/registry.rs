@@ -95,7 +95,7 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Availa
                         .collect()
                 }),
             }),
-            // One strange tag must not hide all other versions.
+            // One version that cannot be parsed must not hide all other versions.
             Err(_) => tracing::warn!(%provider, version = one.version, "a version of a registry that is none"),
         }
     }
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use serde_json::{Value as Json, json};
 
-    /// Builds documents without a member, with it null, and with it empty.
+    /// Builds three documents: without a member, with null as the member, and with an empty member.
     fn forms(whole: &Json, place: &str, member: &str, empty: &Json) -> [Json; 3] {
         let mut forms = [whole.clone(), whole.clone(), whole.clone()];
         for (form, value) in forms.iter_mut().zip([None, Some(Json::Null), Some(empty.clone())]) {

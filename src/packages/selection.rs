@@ -1,9 +1,16 @@
 //! Provider selection: which plugin serves a provider address.
 //!
-//! In order: a provider that is running already (`TF_REATTACH_PROVIDERS`), one under development (`dev_overrides`), an executable
-//! that the user installed and that meets the constraints, the built-in provider if its own version is the required or locked
-//! one, the package that `init` has installed, the package in the pack; last the built-in provider in place of an earlier or the
-//! locked version, with a warning. The lock file binds everything that is not part of this executable.
+//! The first of these that is available is selected:
+//!
+//! 1. a provider process that the user has started (`TF_REATTACH_PROVIDERS`)
+//! 2. a provider under development (`dev_overrides`)
+//! 3. an executable that the user installed and that meets the constraints
+//! 4. the built-in provider, if its own version is the required or locked one
+//! 5. the package that `init` has installed
+//! 6. the package in the pack
+//! 7. the built-in provider in place of an earlier or the locked version, with a warning
+//!
+//! The lock file binds everything that is not part of this executable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -37,7 +44,7 @@ pub enum Selection {
     Builtin {
         /// Name in `internal-plugin provider NAME`.
         name: String,
-        /// Version of the official provider that it implements; none for a part of the language.
+        /// Version of the official provider that it implements; `None` for a part of the language.
         version: Option<Version>,
         /// Required or locked version that it replaces, if it differs.
         in_place_of: Option<Version>,
@@ -207,7 +214,7 @@ impl<'r> Chooser<'r> {
         })
     }
 
-    /// Returns the entry of the lock file, if it is binding.
+    /// Returns the lock file's entry for a provider; `None` without `heed_lock`, because the entry is not binding then.
     pub fn locked(&self, provider: &Provider, heed_lock: bool) -> Option<&'r Locked> {
         self.lock.providers.get(provider).filter(|_| heed_lock)
     }
@@ -263,8 +270,7 @@ impl<'r> Chooser<'r> {
             let types = self
                 .builtin(provider)
                 .map(|b| b.unreadable_by(other))
-                // Returning to the other release would fail because of the state, so the user is told before the first
-                // apply.
+                // Returning to the other release would fail because of the state, so the user is warned before the first apply.
                 .unwrap_or_default();
             if !types.is_empty() {
                 let _ = write!(

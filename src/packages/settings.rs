@@ -36,7 +36,7 @@ pub struct Settings {
     pub plugin_dirs: Vec<PathBuf>,
     /// True if `plugin_dirs` was recorded in the data directory by an earlier `init -plugin-dir`.
     pub plugin_dirs_remembered: bool,
-    /// Client for registries and mirrors; none if no request is allowed.
+    /// Client for registries and mirrors; `None` if no request is allowed.
     pub client: Option<net::Client>,
     pub program: addrs::Program,
 }

@@ -107,7 +107,7 @@ fn verify_by(document: &[u8], signature: &[u8], keys: &[Named], partners: &str) 
     for named in keys {
         let parsed = match Certificate::read_all(named.armored.as_bytes()) {
             Ok(parsed) => parsed,
-            // Another key may be the right one.
+            // Another key may be the one that made the signature.
             Err(why) => {
                 unreadable = Some(why);
                 continue;

@@ -1,7 +1,7 @@
-//! Batched calls, for providers that announce them: `proto/calls.proto` has the messages and the reason.
+//! Batched calls, for providers that announce them: `proto/calls.proto` defines the messages and explains the reason.
 //!
-//! A call goes to the task that writes to the connection, which sends every call that was queued since its last write
-//! in one message. Another task reads the answers and hands each to its caller.
+//! A call goes to the task that writes to the connection, which sends every call that was queued since its last write in one message.
+//! Another task reads the answers and hands each to its caller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,8 +83,8 @@ impl Batches {
     pub(crate) async fn call<A: Message + Default>(&self, method: Method, message: Vec<u8>) -> Result<A, Status> {
         let (sender, receiver) = oneshot::channel();
         let number = {
-            // The status is checked under the lock that `Answering::end` takes: if the stream has ended, the
-            // call fails here; otherwise it is registered, and fails with the others.
+            // The status is checked under the lock that `Answering::end` takes: if the stream has ended, the call fails here; otherwise it
+            // is registered, and fails with all others when the stream ends.
             let mut waiting = lock(&self.waiting);
             if let Some(status) = &waiting.ended {
                 return Err(status.clone());
@@ -106,7 +106,7 @@ impl Batches {
             method: method.into(),
             message: message.into(),
         };
-        // Fails only after the end of the stream, of which `Answering` informs every caller.
+        // Sending fails only after the end of the stream, which `Answering` reports to every caller.
         drop(self.requests.send(request));
     }
 }
@@ -131,8 +131,7 @@ impl Answering {
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        // This call is reached even if the task is aborted with its runtime, because no caller may wait for
-        // ever.
+        // `drop` is called even if the task is aborted with its runtime, so that no caller waits for ever.
         self.end(&ended());
     }
 }

@@ -159,7 +159,7 @@ impl PluginConnection {
     }
 }
 
-/// Formats a status with all of its sources, each text once.
+/// Formats a status and the chain of its sources. A text that occurs several times is included once.
 fn chain(status: &Status) -> String {
     // tonic's own text, which only means that there is a source.
     const NO_REASON: &str = "transport error";

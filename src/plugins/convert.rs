@@ -27,7 +27,7 @@ pub enum MessageError {
     /// A message that is malformed.
     #[error("{0}")]
     Encoding(#[from] prost::DecodeError),
-    /// The address of a provider that is malformed.
+    /// Malformed address of a provider.
     #[error("{0}")]
     Provider(String),
     /// Schema with a negative version.

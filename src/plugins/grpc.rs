@@ -1,13 +1,12 @@
 //! Common parts of the gRPC clients of both protocols, for providers and provisioners.
 //!
-//! The two protocols differ in the names of six requests and in the form of one answer, the schema. Everything else is the
-//! same bytes: same numbers, same types. So one client ([`crate::grpc_provider`]) speaks both, in the messages of version 6,
-//! and a table of names ([`Methods`]) has the names of the requests to send. A test in the crate `proto` verifies that for
-//! the two files.
+//! The two protocols differ in the names of six requests and in the form of one answer, the schema. Everything else is the same bytes: same
+//! numbers, same types. So one client ([`crate::grpc_provider`]) speaks both, in the messages of version 6, and a table of names
+//! ([`Methods`]) has the names of the requests to send. A test in the crate `proto` verifies this for both `.proto` files.
 //!
-//! Of the services that go-plugin serves beside the plugin itself, two are used: the one for standard streams, which carries
-//! what a plugin prints, and the controller, which is asked to end the plugin. The third, the broker, is for connections
-//! that a plugin asks for itself; neither protocol has a request that needs one, so none is opened.
+//! Of the services that go-plugin serves beside the plugin itself, two are used: the one for standard streams, which carries what a plugin
+//! prints, and the controller, which is asked to end the plugin. The third, the broker, is for connections that a plugin asks for itself;
+//! neither protocol has a request that needs one, so none is opened.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -93,7 +93,7 @@ impl GrpcStateStore {
                 Err(status) => return self.failure(METHOD, status).await,
             };
             errors(std::mem::take(&mut response.diagnostics))?;
-            // Of a provider with a state store, nothing else is decoded.
+            // Of the answer, only the schemas of the provider configuration and of the state stores are decoded.
             let provider = response.provider.take().unwrap_or_default();
             let mut stores = schemas::by_name(response.state_stores);
             let Some(store) = stores.remove(self.name.as_str()) else {
@@ -184,7 +184,7 @@ impl GrpcStateStore {
         Err(self.connection.fault(method, what).into())
     }
 
-    /// Sends a state, or a request in its place.
+    /// Sends a state or, with `is_request`, a request for single objects (`proto::STATE_REQUEST`) in place of a state.
     async fn write_bytes(&self, workspace: &str, state: &[u8], is_request: bool) -> Result<(), Diagnostics> {
         let total = length(state.len());
         let meta = pb::RequestChunkMeta {

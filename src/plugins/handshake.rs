@@ -97,7 +97,7 @@ fn decode_certificate(text: &str) -> Option<Vec<u8>> {
     GeneralPurpose::new(&alphabet::STANDARD, config).decode(text).ok()
 }
 
-/// Message for people: what is wrong, what it usually means, and what to do.
+/// Message for users: what is wrong, what it usually means, and what to do.
 impl fmt::Display for HandshakeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

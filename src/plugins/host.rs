@@ -25,7 +25,6 @@ use crate::schemas::SchemaStore;
 /// positive number is ignored; the default is [`Launch::TIMEOUT`].
 pub const START_TIMEOUT: &str = "MONOFORM_PLUGIN_START_TIMEOUT";
 
-/// Settings of the plugin host.
 #[derive(Clone, Debug)]
 pub struct HostSettings {
     /// Path of this executable, which serves the built-in plugins.
@@ -94,7 +93,7 @@ pub enum Program {
     /// Executable file of an external plugin.
     Executable {
         path: PathBuf,
-        /// The checksum of the package that it belongs to; none if the executable may change at any time, as under development.
+        /// The checksum of the package that it belongs to; `None` if the executable may change at any time, as under development.
         /// Schemas are stored only with a checksum.
         package: Option<String>,
     },
@@ -142,7 +141,7 @@ impl Host {
     /// Creates a provider, whose process is started or connected to when it is first needed.
     ///
     /// # Errors
-    /// There is none to connect to.
+    /// The program is [`Program::Reattached`], but the user has started no such provider.
     pub fn provider(&self, provider: &Address, program: Program) -> Result<Arc<dyn Provider>, Diagnostics> {
         let shared = self
             .schemas
@@ -233,7 +232,7 @@ impl Host {
     /// Starts a provider for one of its state stores, or connects to one that runs already.
     ///
     /// # Errors
-    /// The plugin does not start, speaks a protocol without state stores, or there is none to connect to.
+    /// The plugin does not start, speaks a protocol without state stores, or should run already but was not started by the user.
     pub async fn state_store_of(
         &self,
         provider: &Address,

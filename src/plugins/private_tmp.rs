@@ -1,9 +1,8 @@
 //! Private `/tmp` for a process in whose root directory nothing can be written.
 //!
-//! Plugins in Go create a file for their socket and cannot run without it. A process that may mount file systems solves
-//! that: it gets a mount namespace of its own, and in it a root directory with the same contents and an empty `/tmp` in
-//! memory, which its plugins inherit. Everything else stays unchanged, including read-only parts, and the rest of the
-//! system is not affected.
+//! Plugins in Go create a file for their socket and cannot run without it. If the process may mount file systems, it creates a mount
+//! namespace of its own, and in it a root directory with the same contents and an empty `/tmp` in memory, which its plugins inherit.
+//! Everything else stays unchanged, including read-only parts, and the rest of the system is not affected.
 
 use std::fs;
 use std::io;

@@ -1,6 +1,6 @@
-//! A plugin under examination: what it prints, requests as bytes, and how it ends.
+//! A plugin under examination: its output, requests as bytes, and its end.
 //!
-//! [`crate::Host`] does what a command needs, and hides what a plugin does wrong as far as it can. Here everything is seen.
+//! [`crate::Host`] serves commands, so it hides as many faults of a plugin as possible. A [`Probe`] shows all of them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub enum StartFailure {
     #[error("it ended before it printed its address ({status})")]
     Ended {
         status: ExitStatus,
-        /// What it printed to standard output and to standard error.
+        /// Text that the process printed to standard output and standard error.
         printed: String,
     },
     #[error("it printed no address within {} seconds", .0.as_secs_f64())]
@@ -67,7 +67,7 @@ pub enum Answer {
     Message(Vec<u8>),
     /// The plugin answered with a status: its code and message.
     Refused(String, String),
-    /// No answer will come: the reason.
+    /// The connection failed, so no answer will come; contains the reason.
     Lost(String),
     /// There was no answer within the time limit.
     Late,
@@ -91,7 +91,7 @@ impl Probe {
     /// Starts a plugin.
     ///
     /// # Errors
-    /// It does not start, or does not say where it can be reached.
+    /// It does not start, or prints no handshake line with its address.
     pub async fn start(start: &Start<'_>) -> Result<Probe, StartFailure> {
         let identity = match start.tls {
             true => Some(Identity::generate().map_err(|error| StartFailure::Certificate(error.to_string()))?),
@@ -137,7 +137,7 @@ impl Probe {
             Ok(handshake) => handshake,
             Err(error) => {
                 let _ = child.kill().await;
-                // People see the line in the text of the error; programs that print one and end are not plugins.
+                // The error contains the line. It may be a text for people: a program that prints one and ends is not a plugin.
                 return Err(StartFailure::Handshake(error.to_string()));
             }
         };
@@ -169,9 +169,9 @@ impl Probe {
         })
     }
 
-    /// Sends a request whose message is any bytes.
+    /// Sends a request with arbitrary bytes as its message.
     ///
-    /// `service` is that of the file of the protocol, such as `tfplugin6.Provider`.
+    /// `service` is the full name of the gRPC service, such as `tfplugin6.Provider`.
     pub async fn call(&self, service: &str, method: &str, message: Vec<u8>, limit: Duration) -> Answer {
         let asked = async {
             let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(channel::MESSAGE_LIMIT);

@@ -73,8 +73,8 @@ fn tie(child: &Child) {
 /// Does nothing for a program that this machine cannot run, other than a script.
 #[cfg(target_os = "linux")]
 pub fn end_with_us(command: &mut Command) {
-    // With `pre_exec`, the standard library starts the program through fork and execvp. If the kernel rejects the file format,
-    // execvp runs the file as a shell script. Without `pre_exec`, the error is reported, so skip it for such files.
+    // With `pre_exec`, the standard library starts the program through fork and execvp. If the kernel rejects the file format, execvp runs
+    // the file as a shell script. Without `pre_exec`, the error is reported, so `pre_exec` is not used for such files.
     let own = std::env::current_exe().ok().and_then(|path| head(&path));
     let runs_here = head(std::path::Path::new(command.as_std().get_program())).is_some_and(|head| {
         head.starts_with(b"#!") || own.is_some_and(|own| machine(&head).is_some_and(|m| Some(m) == machine(&own)))

@@ -30,7 +30,7 @@ pub struct ProviderSchema {
     pub actions: SchemaMap<Schema>,
     /// The configuration schemas of state stores.
     pub state_stores: SchemaMap<Schema>,
-    /// Abilities of the provider beyond the basics.
+    /// Optional capabilities of the provider.
     pub capabilities: Capabilities,
     /// Managed resource types whose objects are all in the state: a read returns the stored object, and a stored object
     /// of the current schema version is up to date. Plugins built with our SDK announce them.
@@ -102,7 +102,7 @@ impl ListSchema {
 /// Optional capabilities of a provider; all false by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Plans of destruction, too.
+    /// The provider plans the destruction of objects, too.
     pub plan_destroy: bool,
     /// The schema may be cached across processes.
     pub schema_optional: bool,
@@ -115,7 +115,7 @@ pub struct Capabilities {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionSchema {
     pub parameters: Vec<ParameterSchema>,
-    /// The parameter of all further arguments.
+    /// The variadic parameter, which takes all further arguments.
     pub variadic: Option<ParameterSchema>,
     pub result: Option<Type>,
     /// A summary in one line.
@@ -157,7 +157,7 @@ pub struct PlannedChange {
     pub private: Vec<u8>,
     /// The identity of the planned object as far as it is known; `None` if the object has none.
     pub identity: Option<Value>,
-    /// True for a provider that is built on the old SDK: its answers may break the rules in small ways.
+    /// True for a provider that is built on the legacy SDK: its answers may break the rules in small ways.
     pub legacy_type_system: bool,
 }
 
@@ -170,7 +170,7 @@ pub struct Applied {
     pub private: Vec<u8>,
     /// The identity of the object; `None` if the object has none.
     pub identity: Option<Value>,
-    /// True for a provider that is built on the old SDK: its answers may break the rules in small ways.
+    /// True for a provider that is built on the legacy SDK: its answers may break the rules in small ways.
     pub legacy_type_system: bool,
 }
 
@@ -331,13 +331,13 @@ pub trait Provider: Send + Sync {
     async fn apply(&self, ty: &str, request: ApplyRequest) -> Result<Answer<Applied>, Diagnostics>;
     /// Finds existing objects by an identifier or an identity.
     async fn import(&self, ty: &str, target: &ImportTarget) -> Result<Answer<Vec<Imported>>, Diagnostics>;
-    /// Returns the configuration of an object, with null for attributes that it can omit; needs the capability.
+    /// Returns the configuration of an object, with null for attributes that it can omit; needs the capability `generate_resource_config`.
     async fn generate_config(&self, ty: &str, object: Value) -> Result<Answer<Value>, Diagnostics>;
     /// Checks the `config` block of a `list` block.
     async fn validate_list(&self, ty: &str, config: Value) -> Result<Answer<()>, Diagnostics>;
     /// Lists the existing objects of a resource type.
     async fn list(&self, ty: &str, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics>;
-    /// Converts an object of another resource type to the target type; needs the capability.
+    /// Converts an object of another resource type to the target type; needs the capability `move_resource_state`.
     async fn move_state(&self, target_type: &str, request: MoveRequest<'_>) -> Result<Answer<ObjectRead>, Diagnostics>;
     /// Reads a data source.
     async fn read_data(&self, ty: &str, config: Value, meta: Option<Value>) -> Result<Answer<Value>, Diagnostics>;

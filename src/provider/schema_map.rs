@@ -16,7 +16,7 @@ type Convert<T> = Arc<dyn Fn(&str) -> Result<T, ConvertError> + Send + Sync>;
 /// start, and a schema is converted from its message when it is first used.
 pub struct SchemaMap<T> {
     entries: BTreeMap<Arc<str>, OnceLock<Result<T, Arc<str>>>>,
-    /// Conversion of schemas; none if all were set from the start.
+    /// Conversion of schemas; `None` if all were set from the start.
     convert: Option<Convert<T>>,
 }
 
@@ -40,7 +40,7 @@ impl<T> SchemaMap<T> {
         converted.as_ref().map_err(|reason| &**reason)
     }
 
-    /// Returns the schema of a type; none if there is no such type, or its schema is invalid (see [`SchemaMap::problem`]).
+    /// Returns the schema of a type; `None` if there is no such type, or its schema is invalid (see [`SchemaMap::problem`]).
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.converted(name, self.entries.get(name)?).ok()

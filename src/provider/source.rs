@@ -20,7 +20,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Returns the problems that have not been reported; none if all have been.
+    /// Returns the problems that have not been reported; empty if all have been.
     #[must_use]
     pub fn unreported(self) -> Diagnostics {
         match self {
@@ -62,7 +62,7 @@ pub trait ProviderSource: Send + Sync {
         None
     }
 
-    /// Returns the provider for one object; `provider`, that of its provider configuration, unless it is replaced.
+    /// Returns the provider for one object: `provider`, which is that of its provider configuration, or a replacement.
     fn for_object(
         &self,
         _: &AbsProviderConfig,

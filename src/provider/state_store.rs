@@ -22,8 +22,8 @@ pub enum WorkspaceSupport {
     /// Any number of workspaces; the default workspace always exists. A workspace without a state gets an empty state
     /// when it is opened.
     NamedByState,
-    /// Any number of workspaces, none of them named `default`. A workspace may exist without a state; writing no state
-    /// creates it.
+    /// Any number of workspaces, none of them named `default`. A workspace may exist without a state. Writing an empty state creates the
+    /// workspace; it does not replace an existing state.
     NamedWithoutDefault,
 }
 
@@ -65,11 +65,12 @@ pub trait StateStore: Send + Sync {
     /// Sends the configuration of the store, before all requests that follow.
     async fn configure(&self, config: Value) -> Result<Answer<WorkspaceSupport>, Diagnostics>;
 
-    /// Returns true if the configured store keeps each object of a state apart, with its history, and answers questions about it.
+    /// Returns true if the configured store keeps each object of a state as a separate record with its history, and answers queries about
+    /// it.
     fn keeps_objects(&self) -> bool;
 
-    /// Asks a store that keeps objects about the history of a workspace's state. Question and answer are JSON, but for the document
-    /// of an earlier state.
+    /// Queries the history of a workspace's state, which only stores that keep objects have. Query and answer are JSON, except that an
+    /// earlier state is returned as its document.
     async fn inquire(&self, workspace: &str, question: &str) -> Result<Vec<u8>, Diagnostics>;
 
     /// Sends a store that keeps objects a request about single objects, in JSON: `proto::STATE_REQUEST` lists them.

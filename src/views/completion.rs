@@ -11,7 +11,7 @@ use crate::verb::Verb;
 /// Limit of the operations that are listed by name.
 const LIMIT: usize = 10;
 
-/// Returns the report; none if every operation completed. `verb` is the command.
+/// Returns the report; `None` if every operation completed. `verb` is the command.
 #[must_use]
 pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
     if completion.is_complete() {
@@ -40,7 +40,7 @@ pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
 }
 
 /// Returns advice for continuing: the command as it was typed, or the commands for a new plan in place of the saved one, which
-/// became stale. Values of variables are left out, since they may be secrets. Returns none if running the command again would do
+/// became stale. Values of variables are left out, since they may be secrets. Returns `None` if running the command again would do
 /// more than continue.
 #[must_use]
 pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<String> {

@@ -15,7 +15,6 @@ pub struct Console {
     pub stream: Option<Arc<Stream>>,
     /// Stream beside the text, with `-json-into`.
     pub beside: Option<Arc<Stream>>,
-    /// Form of diagnostics in text.
     pub form: diagnostics::Form,
 }
 
@@ -31,7 +30,7 @@ impl Console {
         }
     }
 
-    /// Returns the streams of machine-readable events: that which takes the place of text, or that beside it.
+    /// Returns the streams of machine-readable events: the one in place of text (`-json`), or the one beside it (`-json-into`).
     pub fn streams(&self) -> impl Iterator<Item = &Arc<Stream>> {
         self.stream.iter().chain(&self.beside)
     }

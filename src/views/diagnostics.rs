@@ -187,7 +187,7 @@ fn fold(diagnostics: Diagnostics, folds: impl Fn(Severity) -> bool) -> Diagnosti
     Diagnostics(out)
 }
 
-/// Form of warnings.
+/// Form of diagnostics in text output.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Form {
     /// Shows only summaries: `-compact-warnings`.

@@ -166,7 +166,6 @@ fn operation_as_mermaid(graph: &OperationGraph) -> String {
     out
 }
 
-/// Quotes a string for DOT.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -185,7 +185,7 @@ fn details(
     ordered.sort_by_key(|(kind, _)| urgency(*kind));
     let mut left_out = 0;
     for (kind, change) in ordered {
-        // After the first change that had no room, none is written; otherwise only short ones would be shown.
+        // After the first change that does not fit, all others are left out, too. Otherwise only short changes would follow it.
         if left_out == 0 {
             let block = block(plan, schemas, style, *kind, change);
             if out.len() + block.len() + NOTE <= LIMIT {

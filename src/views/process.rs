@@ -1,4 +1,4 @@
-//! The system clock, and the exit of the process from within.
+//! The system clock, and the immediate end of the process.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,8 +1,8 @@
 //! Questions to the user or a script: answered by one line of standard input, or by an interrupt.
 //!
-//! A question waits for input or a signal, whichever comes first. An interrupt ends the question at once, whatever else listens
-//! for interrupts; nothing was changed by then. Lines beyond the answer are kept for the next question, so that several questions
-//! can be answered through one pipe.
+//! A question waits for input or a signal, whichever comes first. An interrupt ends the question at once, even if other code listens for
+//! interrupts, too: at that time, nothing has been changed. Lines beyond the answer are kept for the next question, so that several
+//! questions can be answered through one pipe.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ pub enum Echo {
 static READ_AHEAD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// True while a question is open, and after it was interrupted until [`resumed`].
 static ASKING: AtomicBool = AtomicBool::new(false);
-/// True if something else reacts to interrupts between questions.
+/// True if the command itself handles interrupts between questions.
 static LISTENING: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if an interrupt would end a question. Other listeners then report nothing.
@@ -44,7 +44,7 @@ pub fn is_asking() -> bool {
     ASKING.load(Ordering::SeqCst)
 }
 
-/// Declares that something else reacts to interrupts between questions.
+/// Declares that the command itself handles interrupts between questions.
 pub fn listened() {
     LISTENING.store(true, Ordering::SeqCst);
 }

@@ -88,7 +88,7 @@ pub fn completed(found: &QueryInstance) -> Json {
         .into()
 }
 
-/// Returns the attributes of an object; none if it is null.
+/// Returns the attributes of an object; empty if it is null.
 fn members(value: &Value) -> Map<String, Json> {
     let entries = value.entries().into_iter().flatten();
     entries
@@ -96,7 +96,7 @@ fn members(value: &Value) -> Map<String, Json> {
         .collect()
 }
 
-/// Returns the text of a file with the configuration that was generated for the results; none if there is none.
+/// Returns the text of a file with the configuration that was generated for the results; `None` if none was generated.
 #[must_use]
 pub fn generated_file(plan: &Plan, tool: &str) -> Option<String> {
     let mut text = format!(

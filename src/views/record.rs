@@ -163,7 +163,7 @@ impl Record {
     }
 
     fn start(&mut self, subject: Subject, begins: &'static str, now: Instant) {
-        // A subject that starts again replaces its entry, which no event would end any more.
+        // If a subject starts again without having ended, its old entry is removed, because no event would remove it later.
         if let Some(place) = self.places.remove(&subject) {
             self.running.remove(&place);
         }

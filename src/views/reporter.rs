@@ -35,7 +35,7 @@ pub enum ObjectOperation {
 #[derive(Clone, Debug)]
 pub struct StillRunning {
     pub address: AbsResourceInstance,
-    /// Key of a deposed object; none for the current one.
+    /// Key of a deposed object; `None` for the current one.
     pub deposed: Option<Arc<str>>,
     pub operation: ObjectOperation,
     /// Name and value of the attribute that identifies the object.
@@ -57,7 +57,7 @@ pub trait OperationView: Send + Sync {
     fn end(&self) {}
 }
 
-/// Events of one operation.
+/// Distributor of the events of one operation to its views.
 pub struct Reporter {
     views: Vec<Arc<dyn OperationView>>,
     record: Mutex<Record>,

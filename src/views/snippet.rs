@@ -34,7 +34,7 @@ pub fn shown_range(diagnostic: &Diagnostic) -> Option<Range> {
     Some(subject)
 }
 
-/// Returns the snippet of a diagnostic; none if it has no range, or the file's text is not known.
+/// Returns the snippet of a diagnostic; `None` if it has no range, or the file's text is not known.
 #[must_use]
 pub fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Snippet> {
     let subject = shown_range(diagnostic)?;
@@ -112,7 +112,7 @@ struct Read {
 
 enum Structure {
     Native(Headers),
-    /// Root; none if the file cannot be parsed.
+    /// Root; `None` if the file cannot be parsed.
     Json(Option<Node>),
 }
 

@@ -52,8 +52,8 @@ impl Stream {
             ui,
             brief: AtomicBool::new(false),
         };
-        // Readers compare this version with the ones that they support, so it is the tool's version that this
-        // program implements.
+        // Readers compare this version with the versions that they support, so it is the version of Terraform or OpenTofu that this program
+        // implements.
         let mode = program::Mode::current();
         let (tool, version) = (mode.tool(), mode.version());
         let (key, format) = match mode.is_opentofu() {

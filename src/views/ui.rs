@@ -103,7 +103,7 @@ impl Ui {
         }
     }
 
-    /// Returns streams for a program that reads a file: standard output is that file, and there is nothing else.
+    /// Returns streams for `-json-into`: standard output goes to the file. Standard error is discarded, and there is no input.
     #[must_use]
     pub fn to_file(file: std::fs::File) -> Ui {
         let stream = |writer: Box<dyn Write + Send>| Stream {
@@ -196,7 +196,7 @@ impl Ui {
 
     /// Returns the first write error of standard output, if there was one.
     pub fn write_error(&self) -> Option<io::Error> {
-        // The last buffered output may fail, too.
+        // The buffered output is written first, since that may fail, too.
         self.clear_area();
         self.flush();
         self.out.error.lock().unwrap_or_else(PoisonError::into_inner).take()

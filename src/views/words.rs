@@ -9,7 +9,7 @@ pub(crate) struct Words {
     pub(crate) work: &'static str,
 }
 
-/// Returns the words for the operation on an object; none for actions that consist of other
+/// Returns the words for the operation on an object; `None` for actions that consist of other
 /// operations.
 pub(crate) fn words(action: Action) -> Option<Words> {
     let (begins, work) = match action {

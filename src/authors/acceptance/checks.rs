@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 use super::file::ObjectCheck;
 use super::path::{PathKey, ValuePath};
 
-/// Summary of a check that does not hold, which views count.
+/// Summary of an assertion that fails. The views count the diagnostics with this summary.
 pub(super) const FAILED: &str = "Test assertion failed";
 
 /// Object in a plan or a state.
@@ -50,7 +50,6 @@ impl Objects {
         found
     }
 
-    /// Reads the document of a state.
     #[must_use]
     pub fn of_state(document: &Json) -> Objects {
         let mut found = Objects::default();
@@ -157,7 +156,6 @@ pub fn actions(plan: &Objects, expected: &BTreeMap<String, String>, at: &Range, 
     }
 }
 
-/// Checks an object.
 pub fn object(all: &Objects, check: &ObjectCheck, place: &str, problems: &mut Diagnostics) {
     let address = &check.address;
     let Some(object) = all.objects.get(address) else {
@@ -211,7 +209,8 @@ pub fn object(all: &Objects, check: &ObjectCheck, place: &str, problems: &mut Di
     }
 }
 
-/// Returns true if a document of truth values covers a path: true at the path or at a part of it, or somewhere below it.
+/// Returns true if `marks`, which has `true` in place of each marked part, marks the value at a path, a value that contains it, or a part
+/// of it.
 fn covers(marks: &Json, path: &ValuePath) -> bool {
     let mut at = marks;
     for key in &path.keys {
@@ -251,7 +250,7 @@ fn equal(one: &Json, two: &Json) -> bool {
     }
 }
 
-/// Compares an imported object with the one in the state, but for some paths.
+/// Compares an imported object with the one in the state, except at the paths to ignore.
 pub fn imported(
     address: &str,
     imported: &Objects,
@@ -323,7 +322,7 @@ fn remove(document: &mut Json, path: &ValuePath) {
         (PathKey::Name(name), Json::Object(items)) => {
             items.remove(name);
         }
-        // The other elements keep their indices.
+        // The element is replaced, not removed, so that the other elements keep their indices.
         (PathKey::Index(index), Json::Array(items)) => {
             if let Some(item) = items.get_mut(*index) {
                 *item = Json::Null;

@@ -102,7 +102,7 @@ impl Conditions {
 
 /// Returns the value of a document. Attributes with sensitive parts are sensitive as a whole.
 fn value(document: &Json, sensitive: &Json) -> Value {
-    // Numbers that no program writes have no value.
+    // A document that cannot be converted counts as null. That happens only with numbers that none of the programs writes.
     let value = cty::json::from_simple_json(document).unwrap_or_else(|_| Value::null(Type::Dynamic));
     if *sensitive == true {
         return value.with_marks(Marks::SENSITIVE);

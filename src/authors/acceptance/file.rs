@@ -16,7 +16,7 @@ use super::path::ValuePath;
 /// End of the names of files with acceptance tests.
 pub const SUFFIX: &str = ".acctest.hcl";
 
-/// Name of the check after the objects are destroyed, among those of the steps.
+/// Name of the check that runs after the objects are destroyed. Results list it among the steps.
 pub const DESTROYED: &str = "destroyed";
 
 /// A file: one sequence of steps on one state.
@@ -27,7 +27,7 @@ pub struct AcceptanceFile {
     /// Directory that the paths in the file are relative to.
     pub dir: PathBuf,
     pub text: Arc<str>,
-    /// Address of the provider in the configurations, if it is not that of the bare name.
+    /// Address of the provider in the configurations, if it is not the default one (`hashicorp/NAME`).
     pub source: Option<String>,
     /// Runs `init` before the steps, for configurations with modules or other providers.
     pub init: bool,
@@ -79,7 +79,7 @@ pub struct Step {
     /// Range of the block's header.
     pub range: Range,
     pub operation: Operation,
-    /// Configuration; that of the step before if it is not set.
+    /// Configuration; if it is not set, the configuration of the previous step stays.
     pub config: Option<StepConfig>,
     pub variables: BTreeMap<String, Json>,
     /// Commands that are run first, each with its arguments.
@@ -158,7 +158,7 @@ pub(super) fn shown_path(test: &Range, directory: &str, file: &str) -> String {
     format!("{parent}/{directory}/{file}")
 }
 
-/// Masks everything of a file but for some ranges: with blanks, so that positions in the rest are those in the file.
+/// Replaces everything outside of some ranges of a file by blanks, so that the ranges keep their positions.
 #[must_use]
 pub fn masked(text: &str, ranges: &[&Range]) -> String {
     let is_shown = |at: usize| {

@@ -19,7 +19,7 @@ pub enum PathKey {
 }
 
 impl ValuePath {
-    /// Parses a path. Returns `None` if the text is none.
+    /// Parses a path. Returns `None` if the text is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<ValuePath> {
         let traversal = syntax::parser::parse_traversal("path", text, Pos::default()).ok()?;

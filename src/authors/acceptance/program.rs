@@ -88,7 +88,7 @@ pub enum NotRun {
 /// Directory in which one program works on one test file, with the CLI configuration for the provider.
 #[derive(Debug)]
 pub struct Workspace<'w> {
-    /// `None` once the directory is left to the user.
+    /// `None` after the directory was left to the user.
     dir: Option<PrivateDirectory>,
     root: PathBuf,
     program: &'w Program,
@@ -168,12 +168,12 @@ impl<'w> Workspace<'w> {
     /// Leaves the directory to the user, and returns the command that destroys its objects.
     pub fn keep(&mut self) -> String {
         let kept = std::env::temp_dir().join(format!("acceptance-{}", self.unique));
-        // The private directory would be taken for a leftover once this process has ended.
+        // Other processes remove private directories whose process has ended, so the directory is renamed.
         if fs::rename(&self.root, &kept).is_ok() {
             let file = kept.join("cli.tfrc");
             let text = fs::read_to_string(&file).unwrap_or_default();
             let moved = text.replace(&*self.root.to_string_lossy(), &kept.to_string_lossy());
-            // Without the file, the state is still there.
+            // The file only configures the provider under development. Without it, the user still has the state.
             let _: io::Result<()> = fs::write(&file, moved);
             self.root = kept;
         }
@@ -225,7 +225,8 @@ impl<'w> Workspace<'w> {
     }
 }
 
-/// Returns the directories of a source address in a mirror: one for each registry that a program may mean.
+/// Returns the directories of a source address in a mirror. An address without a host gets one for Terraform's registry and one for
+/// OpenTofu's.
 fn hosts(source: &str) -> Vec<PathBuf> {
     if source.split('/').count() > 2 {
         return vec![PathBuf::from(source)];
@@ -235,7 +236,7 @@ fn hosts(source: &str) -> Vec<PathBuf> {
         .to_vec()
 }
 
-/// Runs a command. Its output goes to files, since a descendant that goes on could hold a pipe open.
+/// Runs a command. Its output goes to files, because a descendant that outlives the command could hold a pipe open.
 pub(super) async fn run_in(
     mut command: Command,
     name: &str,

@@ -114,7 +114,7 @@ impl<'s> Steps<'s> {
         }
         let failed_assertions = problems.iter().filter(|problem| problem.summary == FAILED).count();
         if status == Status::Pass && problems.has_errors() {
-            // Errors other than failed checks are those of conditions.
+            // Errors other than failed assertions come from evaluating the conditions.
             let is_failure = failed_assertions > 0;
             status = if is_failure { Status::Fail } else { Status::Error };
         }
@@ -187,7 +187,7 @@ impl<'s> Steps<'s> {
         step.asserts.iter().for_each(|rule| conditions.check(rule, problems));
     }
 
-    /// Writes configuration and variables, in place of those of the step before.
+    /// Writes configuration and variables in place of those of the previous step.
     fn write(&mut self) -> Result<(), Diagnostic> {
         let work = self.workspace.work();
         let failed = |path: &Path, error: &std::io::Error| {
@@ -276,7 +276,7 @@ impl<'s> Steps<'s> {
         Ok(Objects::of_plan(&self.document(&[PLAN]).await?))
     }
 
-    /// Plans once more, which must find no change, or one if the step says so.
+    /// Plans once more. The plan must have no changes, or must have some if the step says so.
     async fn plan_again(&self, step: &Step, problems: &mut Diagnostics) -> Result<(), Ended> {
         let out = format!("-out={PLAN}");
         let arguments = ["plan", "-input=false", "-no-color", "-json", "-detailed-exitcode", &out];
@@ -337,7 +337,7 @@ impl<'s> Steps<'s> {
             }
         };
         let Some(id) = id else { return Ok(()) };
-        // The state of the import before.
+        // Removes the state of the previous import, so that this import begins with an empty one.
         let _: std::io::Result<()> = fs::remove_file(self.workspace.work().join(IMPORTED));
         let state = format!("-state={IMPORTED}");
         let ran = self

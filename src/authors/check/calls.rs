@@ -173,7 +173,7 @@ fn note(found: &mut Found, unknowns: bool, name: &str, answer: Result<Answer<()>
     }
 }
 
-/// Has objects of the current schema version upgraded, as after each change of the provider's version.
+/// Asks the provider to upgrade objects of the current schema version, as programs do after each change of the provider's version.
 async fn upgrades(running: &mut Running<'_>, schema: &ProviderSchema, report: &mut Report) {
     let mut found = Found::default();
     for (ty, one) in schema.resources.iter() {
@@ -206,7 +206,7 @@ async fn configure(running: &mut Running<'_>, schema: &ProviderSchema, report: &
     let has_none = block.attributes.is_empty() && block.blocks.is_empty();
     let config = match &running.subject.config {
         Some(config) => config.clone(),
-        // Without arguments, there are no credentials in the environment for them, so no service is reached.
+        // A provider without arguments cannot find credentials for them in the environment either, so configuring it reaches no service.
         None if has_none => block.empty_object(),
         None => {
             report.add(

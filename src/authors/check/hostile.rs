@@ -20,7 +20,7 @@ struct Method {
     names: Option<Names>,
     /// Fields whose messages have encoded values.
     values: &'static [u32],
-    /// True if the method has effects outside of the process. It gets only messages that cannot be decoded.
+    /// True if the method has effects outside of the process. Such a method gets only messages that cannot be decoded.
     acts: bool,
 }
 

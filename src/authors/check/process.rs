@@ -10,9 +10,9 @@ use super::{Outcome, Report, Subject};
 
 const GROUP: &str = "process";
 
-/// Protocol of the future, which no provider serves.
+/// Protocol version that no provider serves.
 const UNKNOWN_PROTOCOL: u32 = 99;
-/// Number of requests at once.
+/// Number of concurrent requests.
 const AT_ONCE: usize = 32;
 /// Time to wait for an effect of a signal that providers must ignore.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -68,7 +68,7 @@ async fn without_tls(subject: &Subject<'_>, report: &mut Report) {
     report.judge(GROUP, "works without TLS (TF_DISABLE_PLUGIN_TLS)", problem);
 }
 
-/// Starts the provider without the environment of a host, as a person would.
+/// Starts the provider as a person would in a shell: without the environment variables of a host.
 async fn without_host(subject: &Subject<'_>, report: &mut Report) {
     let protocols = report.protocols.clone();
     let alone = Start {
@@ -83,7 +83,7 @@ async fn without_host(subject: &Subject<'_>, report: &mut Report) {
             Outcome::Failed,
             "The provider serves although no host has started it.",
         ),
-        // A line that is no handshake is an explanation on standard output.
+        // A first line that is not a handshake explains to the user that this program is a plugin.
         Err(StartFailure::Handshake(_)) => report.add(GROUP, name, Outcome::Passed, ""),
         Err(StartFailure::Ended { status, printed }) => match (status.success(), printed.trim().is_empty()) {
             (false, false) => report.add(GROUP, name, Outcome::Passed, ""),

@@ -10,7 +10,7 @@ use super::{Outcome, Report, listed};
 
 const GROUP: &str = "schema";
 
-/// Arguments that the language has in blocks of a kind, so that no schema can have them.
+/// Arguments of the language itself, by kind of block. A schema must not have attributes with these names.
 const RESERVED: &[(&str, &[&str])] = &[
     ("provider", &["alias", "version"]),
     (

@@ -57,7 +57,7 @@ fn sample_blocks(nested: &NestedBlock, fill: Fill) -> Value {
     })
 }
 
-/// Returns the value that a number of equal blocks form.
+/// Returns the value of a nested block type with `number` equal blocks.
 fn collected(nested: &NestedBlock, number: u64, one: &dyn Fn() -> Value) -> Value {
     let ty = nested.block.implied_type();
     let items = || (0..number).map(|_| one()).collect::<Vec<_>>();

@@ -32,7 +32,7 @@ pub struct Project {
     pub name: String,
 }
 
-/// Reason why there are no pages.
+/// Reason why the pages cannot be generated.
 #[derive(Debug, thiserror::Error)]
 pub enum DocsError {
     #[error("the file {} cannot be read: {}", path.display(), files::io_reason(source))]

@@ -28,7 +28,7 @@ impl Group {
     }
 }
 
-/// Schema of something that gets a section of its own.
+/// Nested schema, which is described in a section of its own.
 enum Nested<'s> {
     Block(&'s BlockSchema),
     Attributes(Vec<(&'s Arc<str>, &'s AttributeSchema)>),

@@ -45,7 +45,6 @@ impl License {
     }
 }
 
-/// Settings of a new project.
 #[derive(Debug)]
 pub struct NewProject<'a> {
     /// Name of the provider.
@@ -55,7 +54,7 @@ pub struct NewProject<'a> {
     pub sdk: Option<PathBuf>,
 }
 
-/// Reason why there is no new project.
+/// Reason why the project cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
     #[error("\"{0}\" cannot be the name of a provider: use lower-case letters and digits, and begin with a letter")]
@@ -109,7 +108,7 @@ const FILES: &[(&str, &str)] = &[
     ("tests/note.acctest.hcl", include_str!("project/tests/note.acctest.hcl")),
 ];
 
-/// Returns true for names that are both a prefix of types and a part of a file name.
+/// Returns true if a name can be both a prefix of types and a part of a file name.
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
@@ -166,7 +165,7 @@ impl NewProject<'_> {
             return Err(NewError::NoSdk(dir.clone()));
         }
         let dependency = |name: &str| match &self.sdk {
-            // Quoted as Rust does it, which gives a valid basic string of TOML.
+            // Rust's `Debug` quoting gives a valid basic string of TOML.
             Some(dir) => format!("monoform-{name} = {{ path = {:?} }}", dir.join(name)),
             None => format!("monoform-{name} = \"{}\"", env!("CARGO_PKG_VERSION")),
         };

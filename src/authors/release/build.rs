@@ -25,7 +25,7 @@ pub struct Build<'b> {
     pub environment: &'b Environment,
 }
 
-/// Reason why nothing was built.
+/// Reason why the build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("the program {program} cannot be run: {}", io_reason(source))]
@@ -109,7 +109,7 @@ impl Build<'_> {
             .args(["build", "--release", "--message-format=json-render-diagnostics"])
             .args(target.map(|target| format!("--target={target}")))
             .current_dir(self.dir)
-            // Parts that are compiled in another order would make other bytes.
+            // Incremental compilation can split and order code differently, so that the same sources would give other bytes.
             .env("CARGO_INCREMENTAL", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::piped());

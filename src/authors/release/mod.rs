@@ -24,7 +24,7 @@ pub use build::{Build, BuildError};
 /// Beginning of the names of provider executables.
 const PREFIX: &str = "terraform-provider-";
 
-/// Reason why there is no release.
+/// Reason why the release cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     #[error("the file {} cannot be read: {}", path.display(), io_reason(source))]
@@ -58,11 +58,11 @@ pub struct Executables {
 }
 
 impl Executables {
-    /// Finds the executables in a directory and in the directories directly below it. The platform is that of the directory's
-    /// name, such as `linux_amd64`, or else that of the file's header.
+    /// Finds the executables in a directory and in the directories directly below it. The platform is that of the directory's name, such as
+    /// `linux_amd64`, or else that of the file's header.
     ///
     /// # Errors
-    /// There are none, two for one platform, or those of several providers.
+    /// There is no executable, there are two for one platform, or they belong to several providers.
     pub fn find(dir: &Path, name: Option<&str>) -> Result<Executables, ReleaseError> {
         let mut found = Executables::default();
         let mut dirs = vec![(dir.to_owned(), None)];
@@ -111,7 +111,7 @@ impl Executables {
     }
 }
 
-/// Returns the name of the provider from that of an executable; none for other files, such as those that builds leave beside it.
+/// Returns the name of the provider from that of an executable; `None` for other files, such as those that builds leave beside it.
 fn provider_of(file: &str) -> Option<&str> {
     let rest = file.strip_prefix(PREFIX)?;
     let rest = rest.strip_suffix(".exe").unwrap_or(rest);
@@ -322,7 +322,7 @@ mod tests {
         let version = Version::parse("1.2.3").unwrap();
         let mut all = Vec::new();
         for to in ["one", "two"] {
-            // Another file time.
+            // Writing the file again changes its modification time.
             fs::write(&path, "program").unwrap();
             let release = Release {
                 executables: &executables,

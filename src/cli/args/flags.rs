@@ -17,7 +17,8 @@ pub trait FromFlags: Sized {
     fn read(flags: &mut Flags<'_>) -> Self;
 }
 
-/// Declaration of flags, or the reading of their values; [`FromFlags::read`] does not know which of the two.
+/// One pass over the flags of a command. It either declares them to clap or reads their values; [`FromFlags::read`] works the same for
+/// both.
 #[derive(Debug)]
 pub struct Flags<'m>(Pass<'m>);
 
@@ -45,7 +46,7 @@ pub fn read<A: FromFlags>(matches: &ArgMatches) -> A {
 }
 
 impl<'m> Flags<'m> {
-    /// Returns the matches in the pass that reads.
+    /// In the declaring pass, records the declaration and returns `None`. In the reading pass, returns clap's matches.
     fn pass(&mut self, declaration: impl FnOnce() -> Arg) -> Option<&'m ArgMatches> {
         match &mut self.0 {
             Pass::Declare(declared) => {
@@ -74,8 +75,8 @@ impl<'m> Flags<'m> {
             .filter(|_| explicit)
     }
 
-    /// Declares or reads a boolean flag that also takes words after `=`. Returns its value as it is written, "false" if it
-    /// is not among the arguments.
+    /// Declares or reads a boolean flag that also takes keywords after `=`, such as `-auto-approve=safe`. Returns its value as typed, or
+    /// "false" if the flag is not set.
     pub fn switch_with_words(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> String {
         self.words(name, "false", placeholder, help)
     }
@@ -159,7 +160,7 @@ fn many(matches: &ArgMatches, name: &str) -> Vec<String> {
     values.map(|values| values.cloned().collect()).unwrap_or_default()
 }
 
-/// Returns the flag that every command has. It is searched for before the command is known.
+/// Declares `-no-color`, which every command has. The command line is searched for it before the command is known.
 #[must_use]
 pub fn no_color() -> Arg {
     switch("no-color", false, "If specified, output won't contain any color.")
@@ -253,7 +254,7 @@ impl Flags<'_> {
     }
 }
 
-/// Returns the value of `-json-into`; none for commands without the flag.
+/// Returns the value of `-json-into`, or `None` for commands without the flag.
 #[must_use]
 pub fn json_into(matches: &ArgMatches) -> Option<&str> {
     matches
@@ -275,10 +276,10 @@ pub fn summary(matches: &ArgMatches) -> bool {
     is_set(matches, SUMMARY)
 }
 
-/// Returns the extent of plans.
+/// Returns the value of `-verbosity`: how much of a plan is shown.
 ///
 /// # Errors
-/// There is no such level.
+/// The level is unknown.
 pub fn verbosity(matches: &ArgMatches) -> Result<Verbosity, UsageError> {
     let text = matches.try_get_one::<String>(VERBOSITY).ok().flatten();
     match text.map(String::as_str) {
@@ -327,7 +328,7 @@ pub fn concise(matches: &ArgMatches) -> bool {
     is_set(matches, CONCISE)
 }
 
-/// Returns the first flag that is set and only concerns output for people.
+/// Returns the first flag that is set and affects only human-readable output, such as `-concise`. Together with `-json`, it is an error.
 #[must_use]
 pub fn for_people(matches: &ArgMatches) -> Option<&'static str> {
     let markdown = plan_format(matches) == Ok(Format::Markdown);
@@ -372,13 +373,13 @@ pub fn is_switch(arg: &Arg) -> bool {
     arg.is_require_equals_set()
 }
 
-/// Returns true if a boolean flag takes words, too.
+/// Returns true if a boolean flag also takes keywords (see [`Flags::switch_with_words`]).
 #[must_use]
 pub fn takes_words(arg: &Arg) -> bool {
     is_switch(arg) && arg.get_value_names().is_some()
 }
 
-/// Returns the declaration of a flag with a value, without a rule for several occurrences.
+/// Returns the declaration of a flag with a value. Callers add what happens if the flag is repeated: the last value counts, or all do.
 fn valued(name: &'static str, placeholder: &'static str, help: &'static str) -> Arg {
     Arg::new(name)
         .long(name)

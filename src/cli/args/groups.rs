@@ -12,9 +12,9 @@ const PARALLELISM: usize = 10;
 /// `-parallelism`: limits of the operations that run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parallelism {
-    /// Limit of the operations on objects of all providers that have none of their own.
+    /// Limit that is shared by all providers without a limit of their own.
     pub number: usize,
-    /// True if each provider that is not listed has a limit of its own, which is adapted.
+    /// Bounds of an adaptive limit (`auto`) that each provider not in `listed` gets for itself; `None` if these providers share `number`.
     pub others: Option<Limit>,
     /// Limits of single providers, by local name or source address.
     pub listed: Vec<(String, Limit)>,
@@ -31,7 +31,7 @@ impl Default for Parallelism {
 }
 
 impl Parallelism {
-    /// Reads the value of the flag; `None` if it makes no sense.
+    /// Reads the value of the flag; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Parallelism> {
         if let Ok(number) = text.parse::<i64>() {
@@ -59,7 +59,7 @@ impl Parallelism {
         Some(out)
     }
 
-    /// Returns true if the limit is one number for all.
+    /// Returns true if the limit is one number for all providers together.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.others.is_none() && self.listed.is_empty()
@@ -89,7 +89,7 @@ impl FromFlags for Parallelism {
             "How many operations may run at a time: a number; \"auto\" for a limit for each provider that adapts to how fast it answers, or \
              \"auto:2-60\" with bounds; and limits of single providers, such as aws=40,github=2.",
         );
-        // The text is valid: a wrong one has been refused with the other flags.
+        // The text is valid: `args::normalise` has refused invalid values.
         Parallelism::parse(&text).unwrap_or_default()
     }
 }
@@ -105,13 +105,13 @@ pub enum Refresh {
     #[default]
     Everything,
     Nothing,
-    /// Objects that change, and the sources of their changed values.
+    /// Objects that change, and the objects from which their changed values come.
     Changed,
-    /// Objects that were not read for this time.
+    /// Objects whose last read is older than this duration.
     OlderThan(Age),
 }
 
-/// A duration, with the text that it was written as.
+/// A duration, with its text from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Age {
     pub text: String,
@@ -119,7 +119,7 @@ pub struct Age {
 }
 
 impl Refresh {
-    /// Reads the value of the flag; `None` if there is no such value.
+    /// Reads the value of the flag; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Refresh> {
         Some(match text {
@@ -145,7 +145,7 @@ pub fn refresh(flags: &mut Flags<'_>) -> Refresh {
          whose configuration has changed, what their new values come from, and the data sources that they use; \"older-than=1h\" for \
          what was not read for that time.",
     );
-    // The text is valid: a wrong one has been refused with the other flags.
+    // The text is valid: `args::normalise` has refused invalid values.
     Refresh::parse(&text).unwrap_or_default()
 }
 
@@ -175,7 +175,6 @@ pub fn platforms(flags: &mut Flags<'_>) -> Vec<String> {
     )
 }
 
-/// Flags for the mode of a plan.
 #[derive(Debug, Default)]
 pub struct ModeFlags {
     pub destroy: bool,
@@ -260,7 +259,7 @@ impl FromFlags for TargetFlags {
 
 /// `-var` and `-var-file` in the order of the command line.
 ///
-/// A command only declares them: their values are those of the invocation (`Session::set_variables`).
+/// A command only declares these flags. It gets their values, read once for the whole invocation, from `Session::set_variables`.
 #[derive(Debug, Default, PartialEq)]
 pub struct VariableFlags(pub Vec<VariableFlag>);
 
@@ -279,7 +278,7 @@ impl FromFlags for VariableFlags {
         let values = values.into_iter().map(|(i, text)| (i, VariableFlag::Var(text)));
         let files = files.into_iter().map(|(i, path)| (i, VariableFlag::File(path)));
         let mut all: Vec<_> = values.chain(files).collect();
-        // A later flag replaces the value of an earlier one, whichever of the two flags it is.
+        // Of repeated settings of a variable, the last one on the command line takes effect, whichever of the two flags it uses.
         all.sort_by_key(|(i, _)| *i);
         VariableFlags(all.into_iter().map(|(_, flag)| flag).collect())
     }
@@ -308,7 +307,6 @@ impl FromFlags for OperationFlags {
     }
 }
 
-/// Reads `-suppress-forget-errors`.
 pub fn suppress_forget_errors(flags: &mut Flags<'_>) -> bool {
     flags.switch(
         "suppress-forget-errors",
@@ -318,7 +316,7 @@ pub fn suppress_forget_errors(flags: &mut Flags<'_>) -> bool {
     )
 }
 
-/// Flags that limit what is applied without a person's approval, as they are written.
+/// Flags that limit which plans are applied without approval. Their values are not parsed yet; `Guards::new` does that.
 #[derive(Clone, Debug)]
 pub struct GuardFlags {
     pub auto_approve: String,
@@ -344,7 +342,6 @@ impl FromFlags for GuardFlags {
     }
 }
 
-/// Flags for the lock of a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockFlags {
     /// Time limit for acquiring the lock; `None` to work without a lock.
@@ -365,7 +362,7 @@ impl FromFlags for LockFlags {
             "How long to try again for the lock, such as 30s.",
         );
         LockFlags {
-            // The text is valid: a wrong one has been refused with the other flags.
+            // The text is valid: `args::normalise` has refused invalid values.
             timeout: lock.then(|| gotext::duration::parse(&timeout).unwrap_or_default()),
         }
     }

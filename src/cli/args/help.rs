@@ -112,7 +112,6 @@ pub fn command(page: &Page<'_>) -> String {
     out
 }
 
-/// Returns the title of the group of a flag.
 fn group(flag: &Arg) -> Option<&'static str> {
     let name = flag.get_long()?;
     let of = |(_, names): &&(&str, &[&str])| names.contains(&name);

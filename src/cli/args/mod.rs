@@ -1,9 +1,8 @@
 //! Arguments: Go-style flags in front of clap.
 //!
-//! Terraform's flags have one dash or two (`-out=p`, `--out p`), take their value after `=` or as the next argument, and end at
-//! the first argument that is not a flag. Boolean flags take a value only after `=`. [`normalise`] converts such arguments into
-//! the one form that clap knows, by the declarations of the command, and finds every mistake itself, so that messages have flags
-//! in the form in which they are written.
+//! Terraform's flags have one dash or two (`-out=p`, `--out p`), take their value after `=` or as the next argument, and end at the first
+//! argument that is not a flag. Boolean flags take a value only after `=`. [`normalise`] converts such arguments into the form that clap
+//! parses, according to the declarations of the command. It finds every mistake itself, so that messages show flags as the user wrote them.
 
 pub mod flags;
 pub mod groups;
@@ -30,7 +29,7 @@ impl UsageError {
         }
     }
 
-    /// Returns any other error.
+    /// Returns an error with its own summary, unlike [`UsageError::flag`].
     pub fn new(summary: impl Into<String>, detail: impl Into<String>) -> UsageError {
         UsageError {
             summary: summary.into(),
@@ -39,7 +38,7 @@ impl UsageError {
     }
 }
 
-/// Flag of other commands that this one refuses, with the reason.
+/// Name of a flag that other commands have and this command refuses, with the reason.
 pub type Refused = (&'static str, &'static str);
 
 /// Converts arguments into the form that clap knows: `--name=value` for flags, then `--`, then the rest.
@@ -115,7 +114,7 @@ pub fn normalise(command: &Command, refused: &[Refused], arguments: &[String]) -
     Ok(out)
 }
 
-/// Checks the form of a value that must not be any text.
+/// Checks the value of a flag that only takes certain values: a limit, a duration, or keywords.
 fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     let fits = match arg.get_id().as_str() {
         "parallelism" => match text.parse::<i64>() {
@@ -150,7 +149,7 @@ fn check(arg: &clap::Arg, name: &str, text: &str) -> Result<(), UsageError> {
     if fits {
         return Ok(());
     }
-    // These are the words of Go's flag package, which wrappers search for.
+    // This is the wording of Go's flag package. Wrappers search for it.
     Err(UsageError::flag(format!(
         "invalid value \"{text}\" for flag -{name}: parse error"
     )))

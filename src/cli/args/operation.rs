@@ -131,7 +131,7 @@ fn invocation_options(flags: &ModeFlags, invoke: Option<addrs::AbsActionInstance
 /// Returns the options of a plan, limited to the targets of flags.
 ///
 /// # Errors
-/// An address cannot be parsed, a file of addresses cannot be read, or the mode does not fit what is refreshed.
+/// An address cannot be parsed, a file of addresses cannot be read, or the mode contradicts `-refresh`.
 pub fn targeted(mode: Mode, refresh: &Refresh, flags: &TargetFlags) -> Result<PlanOptions, UsageError> {
     let targets = addresses(&flags.target, &flags.target_file, "target")?;
     let excludes = addresses(&flags.exclude, &flags.exclude_file, "exclude")?;
@@ -152,7 +152,8 @@ pub fn targeted(mode: Mode, refresh: &Refresh, flags: &TargetFlags) -> Result<Pl
     })
 }
 
-/// Returns the part that a plan of this mode reads, unless it is all or nothing. The operation adds the times of earlier reads.
+/// Returns the filter for `-refresh=changed` and `-refresh=older-than=…`; `None` if a plan reads all objects or none. The operation adds
+/// the recorded times of earlier reads.
 fn partial_refresh(mode: Mode, refresh: &Refresh) -> Result<Option<PartialRefresh>, UsageError> {
     let part = match refresh {
         Refresh::Everything | Refresh::Nothing => return Ok(None),
@@ -162,8 +163,8 @@ fn partial_refresh(mode: Mode, refresh: &Refresh) -> Result<Option<PartialRefres
                 .ok()
                 .and_then(|time| now().checked_sub(time).ok());
             RefreshPart::OlderThan {
-                // An age that begins before the first date of the calendar: every read is newer, so no object
-                // is read.
+                // The age may reach back before the first date that the calendar supports. Every read is newer than that, so no object is
+                // read.
                 since: since.map(timestamp).unwrap_or_default(),
                 age: age.text.clone(),
             }
@@ -187,7 +188,7 @@ fn partial_refresh(mode: Mode, refresh: &Refresh) -> Result<Option<PartialRefres
     Err(UsageError::new("Incompatible refresh options", why))
 }
 
-/// Returns the addresses in a flag and in the files that another flag names: one a line, `#` begins a comment.
+/// Returns the addresses in a flag and in the files that a second flag names. A file has one address per line; `#` begins a comment.
 fn addresses(texts: &[String], files: &[String], what: &str) -> Result<Vec<addrs::Target>, UsageError> {
     let parse = |text: &str, place: String| {
         addrs::parse::target(text)

@@ -109,7 +109,6 @@ pub fn approval_possible(session: &Session, approval: &Approval) -> Result<(), U
 
 /// Options of commands that apply a plan.
 pub struct Work<'a> {
-    /// Arguments of the operation.
     pub arguments: OperationArguments,
     pub guards: Guards,
     pub verb: Verb,
@@ -130,7 +129,8 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     if let Some(status) = remote(session, work, &PlanOptions::default(), Some(Path::new(path)))? {
         return Ok(status.into());
     }
-    // The error is reported only now: a workspace that runs on the server would have applied this file.
+    // A bookmark refers to a plan on the server. If the workspace's operations ran there, `remote` would have applied it; here it is an
+    // error.
     if Bookmark::is(Path::new(path)) {
         return Err(Failure::new(
             "Saved plan is not a local plan",
@@ -198,7 +198,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
         match planned(session, work, &operation, &options) {
             Ok(Planned::Approved { plan, asked, problems }) => match operation.claim(&plan) {
                 Ok(true) => return perform(session, work, operation, &plan, problems),
-                // Nobody has seen the plan, so another one is as good.
+                // With automatic approval nobody has seen the stale plan, so another plan needs no question either.
                 Ok(false) if !asked => session.warn_now(operation.planned_again()),
                 Ok(false) => {
                     let stale = operation.stale("Objects changed since the plan");
@@ -218,11 +218,11 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
 enum Planned {
     Approved {
         plan: Box<Plan>,
-        /// Set if a person has approved it.
+        /// True if the user has approved the plan at a prompt.
         asked: bool,
         problems: Diagnostics,
     },
-    /// Make another plan, without these addresses.
+    /// The user has excluded these addresses, so another plan must be made.
     Again(Vec<addrs::Target>),
     Ended(Outcome),
 }
@@ -305,7 +305,7 @@ fn nobody_to_ask() -> Diagnostic {
 }
 
 fn question(plan: &Plan, workspace: &str, tool: &str) -> (String, String) {
-    // The default workspace is not named, so that the question is the one that wrappers wait for.
+    // The default workspace is not named, so that the question has Terraform's wording, which wrappers search for.
     let place = if workspace == "default" {
         String::new()
     } else {
@@ -403,8 +403,8 @@ fn perform(
     operation.finish(Ok(status.into()))
 }
 
-/// Returns the error of OpenTofu about objects that a destroy run has forgotten: programs take its success for the end of all
-/// objects.
+/// Returns OpenTofu's error about objects that a destroy run has forgotten. Without it, callers would take the success to mean that all
+/// objects are destroyed.
 fn left_by_destroy(work: &Work<'_>, plan: &Plan) -> Option<Diagnostic> {
     let forgotten = plan.view().totals().forgotten;
     let reported = Tool::current().is_opentofu() && !work.suppress_forget_errors;

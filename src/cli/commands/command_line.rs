@@ -17,9 +17,9 @@ pub(super) struct Parsed {
     pub help: bool,
     /// True if the version is requested.
     pub version: bool,
-    /// Installs completion in the shells' files, or removes it from them.
+    /// `-install-autocomplete` (true) or `-uninstall-autocomplete` (false).
     pub completion: Option<bool>,
-    /// Writes no control sequences.
+    /// Output has no control sequences.
     pub no_color: bool,
     /// Shows warnings by their summaries only.
     pub compact_warnings: bool,
@@ -27,13 +27,13 @@ pub(super) struct Parsed {
     pub view: ViewFlags,
     /// Words of the command, separated by blanks.
     pub path: String,
-    /// Arguments of the command, with those of the environment.
+    /// Arguments of the command, including those of `TF_CLI_ARGS`.
     pub arguments: Vec<String>,
     /// Complete command line, as typed.
     pub typed: Vec<String>,
 }
 
-/// Flags of OpenTofu about diagnostics. Like `-no-color`, they have their meaning everywhere.
+/// Flags of OpenTofu about diagnostics. Like `-no-color`, they are recognized in any position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ViewFlags {
     /// Folds similar warnings into one.
@@ -84,7 +84,7 @@ impl ViewFlags {
                 self.deprecations = match value.and_then(|value| value.strip_prefix("module:")) {
                     Some("none") => ModuleDeprecations::None,
                     Some("local") => ModuleDeprecations::Local,
-                    // As in OpenTofu, other levels mean all.
+                    // As in OpenTofu, an unknown level means all modules.
                     Some(_) => ModuleDeprecations::All,
                     None => return Err(CommandLineError::Deprecation),
                 };
@@ -152,7 +152,7 @@ impl Parsed {
         if let Some(first) = rest.first().filter(|a| !a.starts_with('-')).cloned() {
             rest.remove(0);
             parsed.path = first;
-            // The longest sequence of words that is a command, or begins one.
+            // Takes the longest sequence of words that is a command or the beginning of one.
             while let Some(next) = rest.first() {
                 let longer = format!("{} {}", parsed.path, renamed(&parsed.path, next));
                 if !commands
@@ -175,8 +175,7 @@ impl Parsed {
         }
         // The environment's arguments come first, so that typed flags override them.
         all.append(&mut rest);
-        // As in Terraform, these words have their meaning everywhere, even after positional arguments, and are no arguments of
-        // the command.
+        // As in Terraform, these flags are recognized in any position, even after positional arguments. The command does not see them.
         let before = all.len();
         all.retain(|a| a != "-no-color");
         parsed.no_color |= all.len() < before;
@@ -186,7 +185,7 @@ impl Parsed {
         if Mode::current().has_opentofu() {
             parsed.view.take(&mut all)?;
         }
-        // These flags count everywhere.
+        // These flags, too, are recognized in any position.
         let is = |argument: &String, names: [&str; 2]| {
             let flag = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'));
             flag.is_some_and(|f| names.contains(&f))
@@ -203,7 +202,7 @@ impl Parsed {
     }
 }
 
-/// Returns the name of a subcommand that OpenTofu also has under another one.
+/// Translates OpenTofu's synonyms of subcommands, such as `ls` for `list`.
 fn renamed<'n>(family: &str, name: &'n str) -> &'n str {
     match (family, name) {
         ("state", other) if !Mode::current().has_opentofu() => other,

@@ -175,7 +175,7 @@ fn with_operation(
     };
     let (console, found) = Console::new(config, view);
     for problem in found {
-        // Planning has reported many of these already.
+        // Planning has already reported many of these problems.
         if !problems.iter().any(|p| *p == problem) {
             problems.push(problem);
         }

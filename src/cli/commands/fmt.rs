@@ -146,9 +146,9 @@ struct Formatter<'s> {
     list: bool,
     write: bool,
     diff: bool,
-    /// Only the exit status is required.
+    /// True if only the exit status is required.
     silent: bool,
-    /// Entry for each file in the JSON document; none without `-json`.
+    /// Entry for each file in the JSON document; `None` without `-json`.
     documents: Option<Vec<Json>>,
     check: bool,
     recursive: bool,
@@ -241,7 +241,7 @@ impl Formatter<'_> {
         let formatted = match syntax::format::format_file(path, text) {
             Ok(formatted) => formatted,
             Err(problems) => {
-                // Only files with problems are ever shown.
+                // Diagnostics show source lines, so the text is kept only for files with problems.
                 self.sources.insert(path, String::from_utf8_lossy(text).as_ref());
                 return self.problems.extend(problems);
             }
@@ -322,8 +322,8 @@ fn steps(path: &Path) -> Vec<Component<'_>> {
     out
 }
 
-/// Replaces a file of the configuration. A file that must not be written is not replaced either: the rename would only need the
-/// directory's permission.
+/// Replaces a file of the configuration. A read-only file is an error. Opening it for writing checks that: replacing by rename would need
+/// only the directory's write permission.
 pub(super) fn rewrite(path: &str, contents: &[u8]) -> io::Result<()> {
     OpenOptions::new()
         .write(true)

@@ -96,7 +96,8 @@ enum Kind {
 impl Kind {
     fn from_arguments(arguments: &Arguments) -> Result<Kind, Diagnostic> {
         Ok(match arguments.kind.as_deref() {
-            // A plan selects -type=apply, as in Terraform. With -json the plan adds its action to each resource.
+            // With a plan, the default is -type=apply, as in Terraform. With -json, the default is the resources, to each of which the plan
+            // adds its action.
             None | Some("") if arguments.plan.is_none() || arguments.json => Kind::Resources,
             None | Some("" | "apply") => Kind::Apply,
             Some("plan") => Kind::Plan(Mode::Normal),
@@ -138,7 +139,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let format = match arguments.format.as_str() {
         "dot" => Some(Format::Dot),
         "mermaid" => Some(Format::Mermaid),
-        // The HTML page shows resources only, and is written by other code.
+        // `page` renders the HTML page, which shows resources only.
         "html" => None,
         other => {
             return Err(Failure::new(
@@ -214,7 +215,7 @@ fn document(
     Ok((json::graph::operation(&drawn), problems))
 }
 
-/// Returns the graph in a language for drawing, with warnings.
+/// Returns the graph in DOT or Mermaid, with warnings.
 fn draw(
     subject: &Subject,
     arguments: &Arguments,

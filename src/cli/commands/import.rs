@@ -164,7 +164,7 @@ fn perform(
                 answers: Answers::Current,
             });
         }
-        // Outputs that depend on this object have their values now.
+        // The plan has evaluated the outputs that depend on this object, so they are saved with it.
         state.outputs.clone_from(outputs);
         problems.extend(operation.save(&state));
         saved = !problems.has_errors();
@@ -196,7 +196,7 @@ fn configuration(session: &Session, dir: &str) -> Result<Project, Failure> {
     Ok(project)
 }
 
-/// Refuses an address without a resource block, and shows one to begin with.
+/// Returns an error if the address has no resource block. Its detail shows a block to start from.
 fn check_block(project: &Project, address: &AbsResourceInstance) -> Result<(), Failure> {
     let module = address.module.module();
     if project.config.node(&module).is_none() {

@@ -171,7 +171,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     data_dir(session, &needed)?;
     print_installation(session, &installation);
     suggest(session, &needed, &installation);
-    // The directories are remembered only after the installation succeeded, so that a wrong directory is not.
+    // The directories are recorded for later commands only after the installation succeeded, so that a mistyped directory is not recorded.
     if !arguments.plugin_dir.is_empty() {
         remember(session, &arguments.plugin_dir)?;
     }
@@ -298,7 +298,8 @@ impl Init<'_> {
             _ => ("initializing_backend_message", "Initializing the backend...".to_owned()),
         };
         self.title(code, text);
-        // The provider of the store is searched for in the remembered directories.
+        // The provider of the store is installed while the backend is configured, and is searched for in the recorded directories. So they
+        // are recorded here already.
         if !arguments.plugin_dir.is_empty() && state_store::provider(&project.config).is_some() {
             remember(session, &arguments.plugin_dir)?;
         }
@@ -412,7 +413,7 @@ fn say_success(session: &Session, in_cloud: bool) {
         code,
         style.good(format!("{what} has been successfully initialized!")),
     );
-    // In automation nobody reads advice.
+    // Advice is for people; TF_IN_AUTOMATION means that none read the output.
     if session.env.in_automation() {
         return;
     }
@@ -493,7 +494,7 @@ fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
     Ok(())
 }
 
-/// Reports the current step; in the stream by its code.
+/// Prints a step of the command; with `-json`, as an event with this message code.
 fn say(session: &Session, code: &str, text: String) {
     match &session.stream {
         Some(stream) => stream.init(code, &text),
@@ -501,7 +502,7 @@ fn say(session: &Session, code: &str, text: String) {
     }
 }
 
-/// Reports a step without a code.
+/// Prints a step; with `-json`, as an event without a message code.
 fn note(session: &Session, text: String) {
     match &session.stream {
         Some(stream) => stream.log(text.trim_start_matches(['-', ' '])),

@@ -8,7 +8,7 @@ use server::{TlsSettings, server_config};
 
 use crate::outcome::Failure;
 
-/// Parses the flag `-listen`. The port is that of the example in the error.
+/// Parses the flag `-listen`. The example in the error has this port.
 pub fn address(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| {
         Failure::flag(format!(
@@ -17,7 +17,7 @@ pub fn address(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     })
 }
 
-/// Reads the files of `-tls-cert` and `-tls-key`; `None` without them. A failure has this summary.
+/// Reads the files of `-tls-cert` and `-tls-key`; `None` without them. Errors have this summary.
 pub fn tls(summary: &str, certificate: Option<&str>, key: Option<&str>) -> Result<Option<Arc<TlsSettings>>, Failure> {
     match (certificate, key) {
         (None, None) => Ok(None),

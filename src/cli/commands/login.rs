@@ -255,7 +255,7 @@ impl Login<'_> {
             "{} waits until the host confirms the login.\n",
             self.session.ui.program.tool
         ));
-        // The command may wait for minutes now.
+        // Flushed, because the command may now wait for minutes for the browser.
         self.session.ui.flush();
         attempt.finish(&self.net, client).await.map_err(|why| {
             let detail = format!("The host gave no token: {why}.");
@@ -293,14 +293,13 @@ impl Login<'_> {
         ));
         let text = self.ask(&format!("Token for {}:", self.shown), "", Echo::Off)?;
         let token = Token::new(text.trim());
-        // The request also proves the token before it is stored.
+        // The request also shows whether the token is valid, before the token is stored.
         let user = self.user(service, &token).await?;
         let user = self.session.ui.style().bold(user);
         self.line(format!("\nRetrieved token for user {user}\n"));
         Ok(token)
     }
 
-    /// Returns the user that the token belongs to.
     async fn user(&self, service: &Url, token: &Token) -> Result<String, Diagnostics> {
         let failed = |why: String| error(&format!("Failed to retrieve user account details: {why}"), "");
         let url = service.join("account/details").map_err(|e| failed(e.to_string()))?;
@@ -347,7 +346,7 @@ impl Login<'_> {
     /// Returns the host's message for users that have logged in. It is optional, so errors are ignored.
     async fn message_of_the_day(&self, services: &Services, token: &Token) -> Option<String> {
         let mut url = services.url(MESSAGE_OF_THE_DAY).ok().flatten()?;
-        // The service is a single address, not a directory.
+        // `Services::url` ends every address with a slash, but this service is a single document.
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
         let (_, answer) = self.net.get(url).token(Some(token)).read(LIMIT).await.ok()?;
@@ -358,7 +357,7 @@ impl Login<'_> {
     }
 }
 
-/// Removes words in brackets that mean colours.
+/// Removes colour markup such as `[green]`.
 fn without_markup(text: &str) -> String {
     // The colour names of the library that Terraform colours this message with. Other words in brackets belong to
     // the text.

@@ -66,7 +66,7 @@ use crate::session::{Session, Surroundings};
 use crate::{Invocation, json_into, logging, panics, process, spans};
 use files::Environment;
 
-/// Placeholder for the name of the program in the details of a command.
+/// Placeholder in `details` for the name by which the program was called.
 const PROGRAM: &str = "{program}";
 
 pub struct Command {
@@ -87,7 +87,6 @@ pub struct Command {
 }
 
 impl Command {
-    /// Declares the command for clap.
     fn declared(&self, program: Program) -> clap::Command {
         let name = self.path.rsplit(' ').next().unwrap_or(self.path);
         clap::Command::new(name)
@@ -437,7 +436,8 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
     if STREAMING.contains(&command.path) && as_json {
         surroundings.console.stream = Some(Arc::new(Stream::begin(surroundings.ui.clone())));
     }
-    // On a terminal, standard output and standard error are read as one.
+    // With `-json`, or if a script captures the result, warnings go to standard error. On a terminal they need not: a person reads both
+    // streams together.
     surroundings.console.form.beside_results =
         as_json || (CAPTURED.contains(&command.path) && !surroundings.ui.is_terminal());
     let matches = match matches(command, parsed, surroundings.ui.program) {
@@ -474,7 +474,7 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
             return surroundings.render(outcome);
         }
     };
-    // Standard output contains only the document.
+    // With Markdown, standard output contains only the document, so warnings go to standard error.
     surroundings.console.form.beside_results |= shown.format == Format::Markdown;
     if let Some(stream) = surroundings.stream.as_ref().filter(|_| flags::summary(&matches)) {
         stream.leave_out_objects();
@@ -489,7 +489,6 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
     json_into::end(&session, status)
 }
 
-/// Returns the parsed arguments of a command.
 fn matches(command: &Command, parsed: &Parsed, program: Program) -> Result<clap::ArgMatches, UsageError> {
     let declared = command.declared(program);
     let normal = args::normalise(&declared, command.refused, &parsed.arguments)?;

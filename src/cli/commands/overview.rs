@@ -179,7 +179,7 @@ pub fn subcommands(path: &str) -> String {
     format!("\nSubcommands:\n{}", columns("    ", &rows))
 }
 
-/// Returns the help of a family of commands; none for other words.
+/// Returns the help of a family of commands; `None` for other words.
 pub fn family(path: &str, command: &str) -> Option<String> {
     let (_, about) = FAMILIES.iter().chain([&HIDDEN]).find(|(name, _)| *name == path)?;
     Some(format!(
@@ -189,7 +189,6 @@ pub fn family(path: &str, command: &str) -> Option<String> {
     ))
 }
 
-/// Returns the outcome for an unknown command.
 pub fn unknown(path: &str, arguments: &[String], help: bool, program: Program) -> Outcome {
     let Program { tool, command } = program;
     if let Some(mut text) = family(path, command) {

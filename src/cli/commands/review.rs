@@ -33,7 +33,7 @@ Any other answer cancels.
 /// Answer to the question.
 pub(super) enum Decision {
     Approved,
-    /// Make another plan, without these addresses.
+    /// The user has excluded these addresses, so another plan must be made.
     Again(Vec<Target>),
     Cancelled,
 }
@@ -52,7 +52,7 @@ impl Review<'_> {
     pub(super) fn answer(&self, question: &str, explanation: &str) -> Result<Decision, Failure> {
         let ui = &self.session.ui;
         let style = ui.style();
-        // Scripts answer one question with one line, as in Terraform.
+        // A script answers with a single line, as for Terraform, so the further answers are offered only to a person.
         let is_person = ui.is_terminal() && ui.is_interactive();
         let explanation = match explanation.rsplit_once('\n') {
             Some((first, last)) if is_person => {
@@ -147,7 +147,7 @@ impl Review<'_> {
         }
     }
 
-    /// Returns the address that is to be left out; none, with a message to the user, if that is not possible.
+    /// Returns the address that is to be left out; `None`, with a message to the user, if that is not possible.
     fn excluded(&self, address: &str) -> Option<Target> {
         let ui = &self.session.ui;
         if !self.options.targets.is_empty() {

@@ -192,7 +192,6 @@ fn backends(builtins: &Builtins) -> Vec<String> {
     names
 }
 
-/// Formats an error as a sentence.
 fn sentence(error: &PackError) -> String {
     let text = error.to_string();
     let text = text.trim_end_matches('.');

@@ -34,7 +34,7 @@ struct Arguments {
     json: bool,
     /// True if the current state is named explicitly.
     state: bool,
-    /// Saved plan, which nothing but a plan may be.
+    /// Path of a saved plan (`-plan`). Unlike the positional argument, it must not be a state file.
     plan: Option<String>,
 }
 
@@ -186,7 +186,7 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, F
     }
     let schemas = match saved.schemas {
         Some(schemas) => schemas,
-        // The plan was saved before plans contained schemas.
+        // The plan was saved by a version of this program that did not store schemas in plans.
         None => all_schemas(session, &loaded.config, &saved.plan.prior_state).within(&loaded.sources)?,
     };
     if as_json && session.invocation.shown.form == Form::Summary {

@@ -32,7 +32,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
-        // Other arguments are ignored, as in Terraform.
+        // Positional arguments are ignored, as in Terraform.
         flags.positional();
         Arguments {
             json: flags.switch("json", false, "Output the version information as a JSON object."),

@@ -140,7 +140,7 @@ struct ShowArguments;
 
 impl FromFlags for ShowArguments {
     fn read(flags: &mut Flags<'_>) -> ShowArguments {
-        // Other arguments are ignored, as in Terraform.
+        // Positional arguments are ignored, as in Terraform.
         flags.positional();
         ShowArguments
     }
@@ -406,7 +406,7 @@ fn new(session: &Session, arguments: &NewArguments) -> Result<Outcome, Failure> 
         if let Some(seed) = seed {
             let mut opened = open(session, arguments.lock, workspaces.backend.state(name), "workspace-new")?;
             opened.write(&seed)?;
-            // A lock that cannot be released is no reason not to select the workspace.
+            // The workspace is selected even if the lock cannot be released.
             unlocked = opened.close(Ok(unlocked))?;
         }
         remember(session, name)?;
@@ -423,7 +423,7 @@ fn open<'s>(
     operation: &str,
 ) -> Result<StateSession<'s>, Failure> {
     let opening = Opening {
-        // These commands create or delete whole states: no content is changed that a backup could bring back.
+        // These commands create or delete whole states, so there is no changed content that a backup could restore.
         backup: Backup::None,
         ..Opening::new(source, operation, lock.timeout)
     };
@@ -532,7 +532,7 @@ fn delete(session: &Session, arguments: &DeleteArguments) -> Result<Outcome, Fai
         if state.has_resources() && !force {
             return Err(opened.fail(not_empty(name, &state)));
         }
-        // The lock would be deleted with the workspace.
+        // The lock is released before the workspace is deleted, because it would be deleted with the workspace.
         opened.unlock()?;
         remove(&workspaces.backend, name)?;
         let style = session.ui.style();

@@ -135,7 +135,7 @@ const fn guide(name: &'static str, about: &'static str, text: &'static str) -> T
 }
 
 impl Topic {
-    /// Returns the Markdown of a guide; none for pages that are generated.
+    /// Returns the Markdown of a guide; `None` for pages that are generated.
     #[must_use]
     pub fn markdown(&self) -> Option<&'static str> {
         match self.text {

@@ -155,7 +155,7 @@ fn commands_and_flags_in_guides_exist() {
                 }
             }
         }
-        // `plan -json`, without the program's name, and `-junit-xml` without a command.
+        // Inline code such as `plan -json` omits the program's name; `-junit-xml` even omits the command.
         for code in &inline {
             let words: Vec<&str> = code.split_whitespace().collect();
             if code.starts_with('-') && words.len() == 1 {

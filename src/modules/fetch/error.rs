@@ -122,7 +122,7 @@ pub enum FetchError {
         "it is in a {repository} repository, and there is no program \"{program}\" on the PATH. Install it, and try again"
     )]
     NoProgram {
-        /// Kind of the repository, for people.
+        /// Kind of the repository, for messages.
         repository: &'static str,
         program: &'static str,
     },
@@ -142,7 +142,7 @@ pub enum FetchError {
     #[error("the repository {repository} has no {kinds} \"{reference}\"{hint}")]
     NoRevision {
         repository: String,
-        /// Kinds of names that the reference may have been meant as.
+        /// Kinds of names that were searched, such as "branch or tag".
         kinds: &'static str,
         reference: String,
         /// Advice, as the end of the sentence.
@@ -245,7 +245,6 @@ impl From<net::Error> for FetchError {
 }
 
 impl FetchError {
-    /// Returns the error of a request with advice.
     pub(super) fn request(error: net::Error, hint: impl fmt::Display) -> FetchError {
         FetchError::Request {
             error,

@@ -20,7 +20,7 @@ pub(super) fn directory(url: &Url, to: &Path) -> Result<(), FetchError> {
         Err(e) => return Err(file_error("reading", &path)(e)),
     }
     let linked = match system::files::symlink(&path, to) {
-        // Links need a privilege on Windows.
+        // On Windows, creating a link requires a privilege. Without it, the directory is copied.
         Err(_) if Os::CURRENT == Os::Windows => crate::tree::copy(&path, to),
         linked => linked,
     };

@@ -148,7 +148,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             let Some(inside) = name.strip_prefix(&top).filter(|n| !n.is_empty() && !n.ends_with('/')) else {
                 continue;
             };
-            // Others choose the name of an object, which could lead out of the directory.
+            // The owner of the bucket chooses the names of objects, and a name could lead out of the directory.
             let target = to.join(entry_path(inside).map_err(FetchError::Directory)?);
             any = true;
             let parent = target.parent().unwrap_or(to);

@@ -36,7 +36,7 @@ struct Address {
     /// Getter: `git`, `https`, `s3`…
     way: String,
     url: Url,
-    /// Format of the archive, if the address is that of one.
+    /// Format of the archive, if the address refers to one.
     archive: Option<Format>,
     checksum: Option<String>,
 }
@@ -62,7 +62,7 @@ impl Fetcher {
     pub async fn fetch(&self, package: &str, to: &Path) -> Result<(), FetchError> {
         let mut address = package.to_owned();
         let mut subdir: Option<String> = None;
-        // Only a part of the package may be needed, so the whole of it is fetched beside the path.
+        // Only a part of the package may be needed, so the whole package is fetched beside the path.
         let raw = match to.file_name() {
             Some(name) => to.with_file_name(format!("{}.whole", name.to_string_lossy())),
             None => return Err(FetchError::NoTarget(to.to_owned())),
@@ -89,7 +89,7 @@ impl Fetcher {
                     // Both addresses may contain keys, so neither is logged. The requests themselves are logged
                     // without keys.
                     tracing::debug!("the package has another address");
-                    // The requested subdirectory is below the one that the other address names.
+                    // The requested subdirectory is below the one that the new address names.
                     subdir = match (next.subdir, subdir) {
                         (Some(outer), Some(inner)) => Some(format!("{outer}/{inner}")),
                         (outer, inner) => outer.or(inner),

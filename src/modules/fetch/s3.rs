@@ -178,7 +178,7 @@ pub(super) async fn directory(client: &Client, url: &Url, to: &Path) -> Result<(
             let Some(inside) = key.strip_prefix(&top).filter(|k| !k.is_empty() && !k.ends_with('/')) else {
                 continue;
             };
-            // Others choose the key of an object, which could lead out of the directory.
+            // The owner of the bucket chooses the keys of objects, and a key could lead out of the directory.
             let path = entry_path(inside).map_err(FetchError::Directory)?;
             any = true;
             let target = to.join(path);

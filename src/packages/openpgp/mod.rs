@@ -1,13 +1,13 @@
-//! Detached OpenPGP signatures, limited to what provider registries use: keys and signatures of version 4, by RSA, EdDSA
-//! (Ed25519) or ECDSA (NIST curves), with SHA-2.
+//! Detached OpenPGP signatures, limited to what provider registries use: keys and signatures of version 4, by RSA, EdDSA (Ed25519) or ECDSA
+//! (NIST curves), with SHA-2.
 //!
-//! The crate that implements all of OpenPGP (`pgp`, without its default features) brings 104 more crates, for ciphers and keys
-//! that no registry signs with. Here the cryptography is that of aws-lc, which TLS brings anyway, and the rest is the parsing of
-//! packets ([`packet`]), about as much as for the directory of a zip file. DSA, SHA-1 and version 6 are refused by name.
+//! The crate that implements all of OpenPGP (`pgp`, without its default features) brings 104 more crates, for ciphers and keys that no
+//! registry signs with. Here the cryptography is that of aws-lc, which TLS brings anyway, and the rest is the parsing of packets
+//! ([`packet`]), about as much as for the directory of a zip file. DSA, SHA-1 and version 6 are refused by name.
 //!
-//! The keys of a [`Certificate`] that count are the primary key, unless it declares that it does not sign documents, and every
-//! subkey that it binds for signing and that has signed the binding itself. Revoked keys do not count, for whatever reason they
-//! were revoked. Expiry of keys is ignored: packages stay signed.
+//! Signatures of two kinds of keys of a [`Certificate`] are accepted: of the primary key, unless it declares that it does not sign
+//! documents, and of each subkey that the primary key binds for signing. Such a subkey must itself have signed the binding. Signatures of
+//! revoked keys are refused, whatever the reason of the revocation. Expiry of keys is ignored: packages stay signed.
 
 mod error;
 mod key;
@@ -94,7 +94,7 @@ impl Certificate {
         Ok(all.into_iter().filter_map(certificate).collect())
     }
 
-    /// Evaluates the signatures after a key, in whatever order they come. Returns none if the key was revoked.
+    /// Evaluates the signatures after a key, in whatever order they come. Returns `None` if the key was revoked.
     fn assemble(primary: PublicKey, parts: Vec<(About, Vec<Signature>)>) -> Option<Certificate> {
         let own = primary.hashed();
         let revokes = |s: &Signature| s.kind == kind::REVOKES_KEY && primary.has_made(s, &own);

@@ -56,7 +56,7 @@ impl<'b> Reader<'b> {
             0 => self.number(1)?,
             1 => self.number(2)?,
             2 => self.number(4)?,
-            // The old format's indeterminate length: until the end.
+            // An indeterminate length of the old format: the packet extends to the end of the data.
             _ => self.0.len(),
         };
         Ok((head >> 2 & 0x0f, self.take(length)?))

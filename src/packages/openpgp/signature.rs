@@ -156,7 +156,6 @@ impl Signature {
         self.issuer.map(|id| HEXUPPER.encode(&id))
     }
 
-    /// Returns true if the signature has expired.
     #[must_use]
     pub fn has_expired(&self, now: u64) -> bool {
         self.lifetime

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Keys of four kinds from GnuPG 2.2, with a signature by each of the same line. `sub` signs with a subkey.
+/// Four kinds of keys from GnuPG 2.2, and a signature of the same line by each. `sub` signs with a subkey.
 const MADE: [(&str, &[u8], &[u8]); 4] = [
     (
         "rsa",

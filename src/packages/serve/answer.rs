@@ -6,9 +6,9 @@
 //! /providers/HOST/NAMESPACE/TYPE/VERSION.json                          archives of a version
 //! /providers/HOST/NAMESPACE/TYPE/terraform-provider-…_OS_ARCH.zip      an archive
 //! /providers/HOST/NAMESPACE/TYPE/….zip.SHA256SUMS, ….SHA256SUMS.sig    its checksum and the signature of that, for a registry
-//! /v1/providers/NAMESPACE/TYPE/versions                                versions, in the registry that this server is
+//! /v1/providers/NAMESPACE/TYPE/versions                                versions, in the registry of this server itself
 //! /v1/providers/NAMESPACE/TYPE/VERSION/download/OS/ARCH                a package
-//! /registry/HOST/v1/providers/…                                        the same in place of another registry
+//! /registry/HOST/v1/providers/…                                        the same paths, in place of the registry of HOST
 //! ```
 
 use std::collections::BTreeMap;

@@ -305,7 +305,6 @@ async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + S
     done.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
-/// File of an unpacked package.
 struct PackageFile {
     path: String,
     source: PathBuf,
@@ -332,8 +331,7 @@ fn files_of(dir: &Path) -> Result<Vec<PackageFile>, PackError> {
     Ok(out)
 }
 
-/// Checks that a package is inside the mirror. The package, or a directory above it, may be a link to
-/// elsewhere.
+/// Checks that a package is inside the mirror. The package, or a directory above it, may be a link out of the mirror.
 fn inside(mirror: &Path, package: &Path) -> Result<(), PackError> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).map_err(|source| PackError::Read {

@@ -46,7 +46,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Returns the stored description of the provider; none if there is none, or if it cannot be used.
+    /// Returns the stored description of the provider; `None` if nothing is stored, or if the stored description cannot be used.
     pub fn description(self: &Arc<Kept>) -> Option<Description> {
         let file = self.store.open(&self.package)?;
         let description = self.description_in(file);
@@ -68,8 +68,8 @@ impl Kept {
         let ask = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.ok()?.block_on(async {
-                // The caller may block other plugins that are starting, and they hold the permits of the semaphore, so
-                // this process must not wait for one.
+                // This process must not wait for a permit of the shared semaphore: plugins that are starting hold the permits, and may be
+                // waiting for the caller.
                 let access = Access::Start(self.launch.clone(), Arc::new(Semaphore::new(1)));
                 let provider = GrpcProvider::new(self.launch.title.clone(), access, Arc::default(), None, "".into());
                 let answer = match provider.started().await {

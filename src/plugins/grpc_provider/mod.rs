@@ -203,7 +203,7 @@ impl GrpcProvider {
     }
 }
 
-/// Capabilities of this client beyond the basics.
+/// Optional features of the protocol that this client supports.
 fn capabilities() -> pb::ClientCapabilities {
     pb::ClientCapabilities {
         deferral_allowed: false,

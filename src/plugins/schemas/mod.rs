@@ -75,7 +75,7 @@ fn find<'t, T>(table: &'t Table<T>, kind: Kind, name: &str) -> Option<&'t T> {
     table.get(&kind)?.get(name)
 }
 
-/// Properties of a provider beside its schemas.
+/// Properties of a provider other than its schemas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Properties {
     /// Version of the protocol, which determines the encoding of schemas.

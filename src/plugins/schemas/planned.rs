@@ -1,7 +1,7 @@
 //! Schemas in a saved plan, so that it can be shown without its plugins.
 //!
-//! They are in the form of protocol 6, whatever the provider speaks: they come from schemas, not from
-//! an answer, since built-in providers and provisioners have them, too.
+//! They are in the form of protocol 6, whatever protocol the provider speaks. They are encoded from the converted schemas, not copied from
+//! the answer of a plugin, because built-in providers and provisioners have schemas, too.
 
 use std::sync::Arc;
 

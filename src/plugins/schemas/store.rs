@@ -2,13 +2,13 @@
 //!
 //! It is a directory of the user, and not of the working directory, for these reasons:
 //!
-//! - A data directory can come along with somebody's configuration, and its packages are verified before they run. Schemas in
-//!   it could not be verified, although they determine which values are hidden as sensitive.
-//! - All working directories, workspaces and data directories of a user share a package's schemas, as they share the package if
-//!   there is a plugin cache. That cache may be read-only, or belong to several users.
+//! - A data directory can be distributed together with a configuration. Its packages are verified before they run. Schemas in it could not
+//!   be verified, although they determine which values are hidden as sensitive.
+//! - All working directories, workspaces and data directories of a user share a package's schemas, just as they share the package if there
+//!   is a plugin cache. The plugin cache itself may be read-only, or belong to several users.
 //!
-//! A file that cannot be used is ignored, and written again once the provider has been asked; where nothing can be written, the
-//! provider is asked each time. Both cases appear only in the log, because they cost time but never change results.
+//! A file that cannot be used is ignored, and written again after the provider has sent its schemas. If nothing can be written, the schemas
+//! are requested each time. Both cases appear only in the log, because they cost time but never change results.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -45,7 +45,7 @@ pub struct SchemaStore {
 }
 
 impl SchemaStore {
-    /// Opens the directory that the environment names, or the default; none if schemas are not to be stored, or no directory can
+    /// Opens the directory that the environment names, or the default; `None` if schemas are not to be stored, or no directory can
     /// be used.
     #[must_use]
     pub fn from_environment(environment: &Environment) -> Option<SchemaStore> {
@@ -84,7 +84,6 @@ impl SchemaStore {
         self.dir.join(format!("{name}-{FORMAT}.{EXTENSION}"))
     }
 
-    /// Opens the schemas of the package with this checksum.
     pub(crate) fn open(&self, package: &str) -> Option<SchemaFile<File>> {
         let path = self.path(package);
         let opened = files::open_private(&path).map_err(Unusable::from);
@@ -129,7 +128,7 @@ impl SchemaStore {
             })
             .filter_map(|entry| {
                 let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-                // File systems record at least once a day that a file was read.
+                // Most file systems update the time of the last access at least once a day (`relatime`), which is precise enough.
                 let used = meta.accessed().or_else(|_| meta.modified()).ok()?;
                 Some((used, meta.len(), entry.path()))
             })

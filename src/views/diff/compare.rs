@@ -25,7 +25,7 @@ fn same(pair: &Pair<'_>) -> bool {
 }
 
 fn same_content(a: &Value, b: &Value) -> bool {
-    // Removing the marks copies the value, which most values need not.
+    // Removing marks copies a value, so it is avoided for values without marks.
     if a.deep_marks().is_empty() && b.deep_marks().is_empty() {
         return a == b;
     }
@@ -338,7 +338,7 @@ pub(super) fn attribute<'v>(pair: Pair<'v>, schema: &'v AttributeSchema) -> Node
 static UNKNOWN: LazyLock<Value> = LazyLock::new(Value::dynamic);
 
 impl<'v> Node<'v> {
-    /// Replaces the old value of a nested object that is not known yet by a tree of its parts.
+    /// If a nested object becomes unknown, replaces its old value by a tree of its parts.
     fn with_unknown_parts(mut self, parts: impl FnOnce() -> Option<Node<'v>>) -> Node<'v> {
         if let Body::Unknown(Some(before)) = &mut self.body
             && let Some(parts) = parts()
@@ -455,7 +455,7 @@ pub(super) fn block<'v>(pair: &Pair<'v>, schema: &'v BlockSchema) -> Node<'v> {
         let mut part = pair.part(name).if_relevant().implicit();
         part.legacy = legacy;
         let nothing = part.is_nothing() && !attribute_schema.write_only;
-        // The legacy SDK stores unset strings as empty ones, so they are noise.
+        // The legacy SDK stores unset strings as empty ones, so empty strings are not shown.
         if legacy {
             part.before = part.before.filter(|v| !is_empty(v));
             part.after = part.after.filter(|v| !is_empty(v));

@@ -57,7 +57,7 @@ impl<'v> Paths<'v> {
 pub(super) struct Pair<'v> {
     /// Old value. `None` if there is no such part; null is a value of its own.
     pub(super) before: Option<&'v Value>,
-    /// New value, likewise.
+    /// New value. `None` and null have the same meanings as in `before`.
     pub(super) after: Option<&'v Value>,
     pub(super) was_sensitive: bool,
     pub(super) is_sensitive: bool,

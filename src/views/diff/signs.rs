@@ -61,7 +61,6 @@ impl Text {
     }
 }
 
-/// Writes a scalar value.
 pub(super) fn scalar(text: &mut Text, value: Option<&Value>) {
     match value.map(Value::kind) {
         Some(Kind::Bool(b)) => text.push(if *b { "true" } else { "false" }),

@@ -110,7 +110,7 @@ impl StringChange<'_, '_> {
         }
     }
 
-    /// Writes the change between a JSON document and other text.
+    /// Writes the change from a JSON document to other text, or from other text to a JSON document.
     fn other_content(self, text: &mut Text) {
         let gone = Node {
             act: Act::Delete,

@@ -34,7 +34,7 @@ pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &
             (v.name.to_string(), Object::default().with_some("value", content).into())
         })
         .collect();
-    // Check results are those of the plan.
+    // The document shows the check results of the plan instead of those in the prior state.
     let prior_state = state::State {
         check_results: None,
         ..plan.prior_state.clone()
@@ -89,7 +89,7 @@ fn unread(unread: &Unread) -> Json {
     unread_counts(unread).with("instances", instances).into()
 }
 
-/// Returns the numbers of the objects and data sources that were read, and of the others.
+/// Returns the numbers of the objects and data sources that were read, and of those that were not.
 pub(crate) fn unread_counts(unread: &Unread) -> Object {
     Object::default()
         .with("refresh", unread.option.as_str())
@@ -115,7 +115,7 @@ fn changes(changes: &[ResourceChange], of: Option<PlanView<'_>>) -> Vec<Json> {
             let mut document = change(c);
             let generated = of.and_then(|plan| plan.generated_config.get(&c.address));
             if let (Some(text), Some(details)) = (generated, document["change"].as_object_mut()) {
-                // Moved behind these, because Terraform writes the identities last.
+                // Terraform writes the identities last, so they are moved behind the new key.
                 let identities = ["before_identity", "after_identity"].map(|key| (key, details.shift_remove(key)));
                 details.insert("generated_config".into(), text.as_str().into());
                 for (key, identity) in identities {
@@ -257,8 +257,8 @@ fn planned_values(plan: PlanView<'_>, schemas: &Schemas) -> Json {
         .into()
 }
 
-/// Returns a planned object with the marks for its document. In a replacement, Terraform marks what is sensitive by the schema
-/// alone only if the attribute has a known value.
+/// Returns a planned object with the marks for its document. If only the schema makes an attribute sensitive, Terraform marks it in a
+/// replacement only if its value is known.
 fn sensitive_after(change: &ResourceChange, schema: Option<&Schema>) -> Value {
     let replaced = change.action.is_replace() && change.reason != Reason::ReplaceBecauseTainted;
     let Some(schema) = schema.filter(|_| replaced) else {

@@ -171,7 +171,7 @@ impl Human {
         states.iter().for_each(|left| self.show(&left.diagnostics));
     }
 
-    /// Writes the line at the end of the suite.
+    /// Writes the last line of the suite: its status and totals.
     pub fn ends(&self, result: &SuiteResult) {
         let style = self.ui.style();
         let word = if result.status <= Status::Pass {

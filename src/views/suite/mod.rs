@@ -15,7 +15,7 @@ pub use human::Human;
 pub use junit::Report;
 pub use stream::Machine;
 
-/// Returns the last line, without its first word.
+/// Returns the totals for the last line of a suite, like `3 passed, 1 failed`.
 fn totals(counts: Counts) -> String {
     let mut out = format!("{} passed, {} failed", counts.passed, counts.failed + counts.errored);
     if counts.skipped > 0 {

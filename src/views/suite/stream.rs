@@ -167,7 +167,7 @@ impl Machine {
         stream.object("info", "Coverage of the module by its tests", "test_coverage", payload);
     }
 
-    /// Writes the last object.
+    /// Writes the last object of the suite: its status and totals.
     pub fn ends(&self, result: &SuiteResult) {
         let word = if result.status <= Status::Pass {
             "Success!"

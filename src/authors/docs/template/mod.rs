@@ -1,8 +1,7 @@
-//! Templates of pages: text with placeholders in the syntax that templates of registry pages have.
+//! Templates of pages, in the syntax of templates for registry pages.
 //!
-//! It is the part of Go's `text/template` that such templates use: fields, the functions of [`call`], pipes, `if`, `else`, `range`,
-//! comments, and `-` at a brace to leave out the blanks beside it. Everything else is an error with its line: a wrong page
-//! would be published otherwise.
+//! The syntax is a part of Go's `text/template`: fields, the functions of [`call`], pipes, `if`, `else`, `range`, comments, and `-` beside
+//! a brace to remove adjacent blanks. Everything else is an error with its line, because a wrong page would be published otherwise.
 
 mod call;
 mod parse;

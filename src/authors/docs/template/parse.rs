@@ -1,4 +1,4 @@
-//! Templates to trees.
+//! Parser of templates.
 
 use super::Mistake;
 

@@ -86,7 +86,7 @@ fn of_word(line: &Line, live: &dyn Live) -> Vec<Candidate> {
             _ => Vec::new(),
         };
     }
-    // The value of a flag may be a word of its own.
+    // The value of a flag may be the next word instead of following `=`.
     let mut positional = Vec::new();
     let mut awaited = None;
     for word in rest {
@@ -169,8 +169,8 @@ fn flags(command: &Command, declared: &clap::Command, last: &str, live: &dyn Liv
     }
     let named = |flag: &clap::Arg| {
         let long = flag.get_long()?;
-        // The flag is completed without an equals sign, because the value may be a word of its own, and shells append
-        // a blank to what they complete.
+        // The flag is completed without an equals sign, because the value may be the next word, and shells append a blank to a completed
+        // word.
         let about = flag.get_help().map(ToString::to_string).unwrap_or_default();
         Some(Candidate::new(format!("{dashes}{long}"), about))
     };
@@ -239,7 +239,7 @@ fn grouped(found: Vec<Candidate>, typed: &str) -> Vec<Candidate> {
         let mut cut: Vec<Candidate> = found.iter().map(|c| cut_behind(c, from)).collect();
         cut.dedup();
         match &cut[..] {
-            // A prefix of all candidates is not a choice yet.
+            // All candidates continue alike up to here, so the user would have nothing to choose from.
             [only] if only.text.len() > from => from = only.text.len(),
             _ => return cut,
         }

@@ -9,7 +9,7 @@ use super::Shell;
 use crate::outcome::{Failure, Outcome};
 use crate::session::Surroundings;
 
-/// Comment at the end of the line that this program has written.
+/// Comment that marks the line in a startup file as written by this program.
 const MARK: &str = "# completion, by -install-autocomplete";
 
 /// Returns the startup file of a shell, below the home directory: the first candidate that exists, or whose directory exists.
@@ -88,7 +88,7 @@ struct Changed {
     unchanged: Vec<PathBuf>,
 }
 
-/// Changes the startup files of the user's shells. `change` returns none if there is nothing to do.
+/// Changes the startup files of the user's shells. `change` returns `None` if there is nothing to do.
 fn change(surroundings: &Surroundings, change: impl Fn(&str, Shell) -> Option<String>) -> Result<Changed, Diagnostic> {
     let failed = |why: String| Diagnostic::error("Completion not changed", why);
     let home = surroundings.env.home();

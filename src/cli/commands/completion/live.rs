@@ -38,7 +38,7 @@ pub trait Live {
 pub struct WorkingDirectory<'s>(pub &'s Session);
 
 impl WorkingDirectory<'_> {
-    /// Returns the local backend that the last `init` recorded; none if states are in a store.
+    /// Returns the local backend that the last `init` recorded; `None` if states are in a store.
     fn local(&self) -> Option<Local> {
         // Completion can report nothing, so a broken record counts as none.
         let record = Record::read(self.0.env.data_dir()).unwrap_or_default();

@@ -112,7 +112,6 @@ pub fn candidates(session: &Session, text: &str) -> Outcome {
     Outcome::text(found.iter().map(|found| shown(found, &line, shell)).collect::<String>())
 }
 
-/// Formats a candidate for a shell.
 fn shown(found: &candidates::Candidate, line: &line::Line, shell: Shell) -> String {
     if shell != Shell::Bash {
         return match found.about.is_empty() {

@@ -19,7 +19,7 @@ use crate::workdir;
 pub(super) struct Available {
     pub provider: Provider,
     constraints: Constraints,
-    /// Names in the configuration: its own, and those of `required_providers`.
+    /// Names of the provider in the configuration: its type, and its local names in `required_providers`.
     names: BTreeSet<String>,
 }
 
@@ -32,7 +32,7 @@ impl Available {
     /// Selects the plugin of the provider, for its pages.
     ///
     /// # Errors
-    /// It is not installed.
+    /// The provider is not installed.
     pub(super) fn described(&self, session: &Session) -> Result<Described, Diagnostics> {
         let needed = BTreeMap::from([(self.provider.clone(), self.constraints.clone())]);
         let selections = session.catalog()?.resolve(&needed)?;
@@ -54,7 +54,6 @@ impl Available {
         })
     }
 
-    /// Fetches its schema.
     pub(super) fn schema(&self, session: &Session) -> Result<Option<Arc<ProviderSchema>>, Diagnostics> {
         let catalog = session.catalog()?;
         catalog.resolve(&BTreeMap::from([(self.provider.clone(), self.constraints.clone())]))?;
@@ -65,8 +64,8 @@ impl Available {
     }
 }
 
-/// Returns the providers that the configuration requires and those of the pack, without those that are built in. A
-/// configuration with errors has those that could be read.
+/// Returns the providers that the configuration requires and those of the pack, without those that are built in. If the configuration has
+/// errors, requirements that could not be read are left out.
 pub(super) fn all(session: &Session) -> Result<Vec<Available>, Diagnostics> {
     let mut found: BTreeMap<Provider, Available> = BTreeMap::new();
     let add = |found: &mut BTreeMap<Provider, Available>, provider: Provider, constraints: Constraints| {

@@ -144,7 +144,7 @@ fn find_installed(
         .into_iter()
         .partition(|one| one.is_called(wanted) || one.is_called(name));
     let mut pages = Vec::new();
-    // Types usually begin with the name of their provider, so that the other providers need not be started.
+    // Types usually begin with the name of their provider, so providers of that name are searched first, and usually no others are started.
     for (one, is_likely) in likely
         .iter()
         .map(|one| (one, true))

@@ -86,7 +86,7 @@ fn configuration(session: &Session, found: &mut Findings) {
         },
     }
     for problem in session.cli_problems.iter().filter(|problem| problem.is_error()) {
-        // Settings of the environment have the name of their variable at the beginning.
+        // The detail of a problem with an environment variable begins with the name of the variable.
         let variable = problem.detail.strip_prefix(cli_config::OF_VARIABLE);
         let variable = variable.and_then(|rest| rest.split_once(':'));
         let mend = match variable {

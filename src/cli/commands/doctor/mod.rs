@@ -151,7 +151,7 @@ fn show(session: &Session, found: &Findings) {
         let lines = wrap(&format!("{}: {}", finding.subject, finding.found), width - 9);
         for (at, line) in lines.iter().enumerate() {
             let left = if at == 0 { &*mark } else { "       " };
-            // Findings have names of files and hosts in them, and these may hold control characters.
+            // Findings contain names of files and hosts, which may contain control characters.
             session.ui.line(format!("{left}  {}", terminal::shown(line)));
         }
         let mend = Some(&finding.mend).filter(|mend| !mend.is_empty());

@@ -25,7 +25,8 @@ pub(super) struct Changed {
     pub replaces: bool,
 }
 
-/// Returns true if some part is sensitive or unknown, by the documents of these parts.
+/// Returns true if any part is marked. `parts` has the form of `before_sensitive` or `after_unknown` in the JSON plan: `true` in place of
+/// each marked part.
 fn has_part(parts: &Json) -> bool {
     match parts {
         Json::Bool(yes) => *yes,
@@ -43,7 +44,7 @@ pub(super) struct Secrets(Vec<String>);
 const SHORTEST_SECRET: usize = 4;
 
 impl Secrets {
-    /// Adds the strings of a value that are sensitive, by the document of sensitive parts.
+    /// Collects the sensitive strings of a value. `sensitive` has `true` in place of each sensitive part.
     pub(super) fn add(&mut self, value: &Json, sensitive: &Json) {
         match (value, sensitive) {
             (Json::String(text), Json::Bool(true)) if text.len() >= SHORTEST_SECRET => self.0.push(text.clone()),
@@ -79,7 +80,7 @@ pub(super) fn shown(value: &Json, sensitive: &Json) -> String {
     }
 }
 
-/// Returns the change of each argument that does not stay as it is.
+/// Returns the arguments whose values the plan changes.
 pub(super) fn changed(change: &ResourceChange) -> Vec<Changed> {
     let document = plan::change(change);
     let details = &document["change"];
@@ -87,7 +88,7 @@ pub(super) fn changed(change: &ResourceChange) -> Vec<Changed> {
         let paths = details["replace_paths"].as_array().into_iter().flatten();
         paths.into_iter().any(|path| path[0] == *name)
     };
-    // If the whole object is sensitive, its document has no parts.
+    // If the whole object is sensitive, `before_sensitive` is just `true` and lists no parts.
     let whole = [details["before_sensitive"] == true, details["after_sensitive"] == true];
     let mut secrets = Secrets::default();
     secrets.add(&details["before"], &details["before_sensitive"]);

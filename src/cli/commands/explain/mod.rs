@@ -117,7 +117,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }))
 }
 
-/// Returns the text about a resource, for a plan that is not saved.
+/// Returns the explanation of a resource as text. `review` uses it for a plan that is not saved yet.
 ///
 /// # Errors
 /// There is no such resource.
@@ -182,7 +182,7 @@ fn configured(target: &Target) -> Option<ConfigResource> {
     }
 }
 
-/// Explains a resource; none if it does not exist.
+/// Explains a resource; `None` if it does not exist.
 fn explain(subject: &Subject, graph: &ResourceGraph, target: &Target) -> Option<Explanation> {
     let wanted = configured(target)?;
     let config = &subject.project.config;
@@ -303,7 +303,7 @@ fn only_values(subject: &Subject, target: &Target) -> Option<(Json, Json)> {
     Some((values, sensitive))
 }
 
-/// Returns the resources that one depends on, or, `backwards`, those that depend on it; direct ones first.
+/// Returns the resources that a resource depends on or, with `backwards`, the resources that depend on it; direct ones first.
 fn neighbours(graph: &ResourceGraph, at: usize, backwards: bool) -> Vec<Neighbour> {
     let mut next: Vec<Vec<usize>> = vec![Vec::new(); graph.resources.len()];
     for (from, to) in &graph.edges {

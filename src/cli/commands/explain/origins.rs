@@ -125,7 +125,7 @@ impl<'t> Tracer<'t> {
             ));
         }
         for block in &body.blocks {
-            // A provider may have a block type named "dynamic", which is no loop then.
+            // A provider may have a block type named "dynamic". Blocks of that type are not loops.
             if &*block.ty != "dynamic" || schema.blocks.contains_key("dynamic") {
                 let inner = schema.blocks.get(&block.ty).map_or(&nothing, |nested| &nested.block);
                 self.body(

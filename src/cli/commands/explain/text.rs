@@ -16,7 +16,6 @@ const WIDTH: usize = 72;
 /// Limit of the lines of a list.
 const MANY: usize = 40;
 
-/// Renders an explanation.
 pub(super) fn render(explanation: &Explanation, style: Style) -> String {
     let mut out = format!("{}\n", style.bold(&explanation.address));
     let declared = match &explanation.declared {

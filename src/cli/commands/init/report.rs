@@ -26,7 +26,7 @@ pub(super) fn print_step(session: &Session, step: &Step<'_>) {
                     false => format!("- Finding {name} versions matching \"{constraints}\"..."),
                 },
             );
-            // The user may be waiting at a terminal.
+            // Without the flush, the line would stay in the output buffer until the registry has answered.
             session.ui.flush();
         }
         Step::Reusing(provider) => note(
@@ -37,7 +37,7 @@ pub(super) fn print_step(session: &Session, step: &Step<'_>) {
             ),
         ),
         Step::Installing(provider, version) => {
-            // The user may be waiting at a terminal.
+            // Without the flush, earlier lines would stay in the output buffer until the download ends.
             session.ui.flush();
             tracing::debug!(%provider, %version, "installing");
         }

@@ -81,7 +81,7 @@ fn is_new(outcome: &Outcome) -> bool {
     outcome.locked.is_none() && matches!(outcome.how, Some(Provenance::Installed(_) | Provenance::Cached))
 }
 
-/// Asks whether a new provider may get the state.
+/// Asks the user whether a newly downloaded provider may receive the state.
 fn approve(
     session: &Session,
     arguments: &Arguments,

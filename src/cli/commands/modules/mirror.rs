@@ -1,4 +1,4 @@
-//! `modules mirror`: copies the modules of the configuration into a directory that others install from.
+//! `modules mirror`: copies the modules of the configuration into a directory from which other machines install them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -96,8 +96,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     ))))
 }
 
-/// Fetches the modules that the configuration in the working directory calls from elsewhere, and those of test files, into a data
-/// directory. Diagnostics are in the outcome.
+/// Fetches the non-local modules of the configuration in the working directory and of its test files into a data directory. Diagnostics are
+/// in the outcome.
 pub(in crate::commands) fn fetch(
     session: &Session,
     data_dir: &str,
@@ -110,7 +110,7 @@ pub(in crate::commands) fn fetch(
         upgrade: false,
         load: loading::options(session, &nothing, &set),
         mirror: None,
-        // The modules that this executable carries may be out of date.
+        // Modules in this executable may be out of date, so they are not used.
         in_memory: None,
         carried: None,
         tests,

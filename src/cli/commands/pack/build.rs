@@ -258,7 +258,7 @@ fn in_directory(
     };
     let inside = Session::new(surroundings, invocation);
     let result = work(&inside);
-    // Whether the work succeeded or not: later relative paths refer to the original directory.
+    // The working directory is restored even if the work failed, because later relative paths refer to it.
     enter(&session.working_dir)?;
     result
 }

@@ -102,7 +102,7 @@ struct Packed<'p> {
 }
 
 impl Packed<'_> {
-    /// Lists the files and links of these directories. Those that are left out are reported.
+    /// Lists the files and links of these directories. Files that are left out of the pack are reported.
     fn trees(&self, session: &Session, dirs: &[PathBuf]) -> Result<Tree<'static>, Failure> {
         let mut whole = Tree::default();
         let left = RefCell::new(Vec::new());
@@ -230,11 +230,11 @@ fn left_out(path: &Path, is_dir: bool) -> Leave {
     };
     let text = String::from_utf8_lossy(&head);
     let has = |part: &str| text.contains(part);
-    // State files are recognized by their content, since copies have any name.
+    // State files are recognized by their content, since copies can have any name.
     if has("\"lineage\"") && has("\"serial\"") && has("\"terraform_version\"") {
         return Leave::Because("a state");
     }
-    // The name of an archive's first entry is at offset 30.
+    // The name of the first entry of a ZIP archive is at offset 30.
     let entry = head.get(30..).unwrap_or_default();
     if head.starts_with(b"PK\x03\x04")
         && [&b"tfplan"[..], b"tfstate", b"tfconfig/"]

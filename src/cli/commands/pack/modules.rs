@@ -113,7 +113,7 @@ fn named_source(text: &str) -> Result<(&str, Option<&str>), SourceError> {
 pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gathered) -> Result<(), Failure> {
     let data_dir = data_dir(gathering.staging)?;
     let outcome = fetch(session, &data_dir.to_string_lossy(), &[])?;
-    // The user does not know the file that calls them, so source ranges are removed. Missing arguments of the calls do not
+    // The user does not know the generated file that calls the modules, so source ranges are removed. Missing arguments of the calls do not
     // matter.
     let problems: Diagnostics = (outcome.problems.iter().cloned())
         .map(|mut problem| {
@@ -127,7 +127,7 @@ pub(super) fn named(session: &Session, gathering: &Gathering<'_>, out: &mut Gath
 
 fn data_dir(staging: &Path) -> Result<PathBuf, Failure> {
     let made = tempfile::Builder::new().prefix("modules-").tempdir_in(staging);
-    // This temporary directory contains the one of the modules, so removing it removes both.
+    // The directory is kept until the caller removes the staging directory, which contains it.
     made.map(tempfile::TempDir::keep).map_err(|error| {
         let reason = files::io_reason(&error);
         Failure::new(SUMMARY, format!("{} cannot be written: {reason}.", staging.display()))

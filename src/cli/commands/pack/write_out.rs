@@ -79,11 +79,11 @@ pub(super) fn write(session: &Session, pack: &Pack, name: &str, dir: &Path, repl
 
 /// Files and links to write.
 struct Plan<'p> {
-    /// Files, with whether they are executable.
+    /// Path, content and executable bit of each file.
     write: Vec<(&'p str, &'p Blob, bool)>,
-    /// Links, with their targets.
+    /// Path and target of each link.
     links: Vec<(&'p str, &'p str)>,
-    /// Paths of files and links at which the directory has something else.
+    /// Paths at which the directory has a file or link with other content.
     differ: Vec<&'p str>,
 }
 

@@ -179,7 +179,7 @@ fn shown(session: &Session, report: &Report) -> String {
             let left = if at == 0 { &*mark } else { "       " };
             out.push_str(&format!("  {left}  {}\n", terminal::shown(line)));
         }
-        // Details have texts of the provider in them, and these may hold control characters.
+        // Details contain texts of the provider, which may contain control characters.
         for line in wrap(&row.detail, width - 13).iter().filter(|line| !line.is_empty()) {
             out.push_str(&format!("             {}\n", terminal::shown(line)));
         }

@@ -35,7 +35,7 @@ struct Executable {
 }
 
 impl Executable {
-    /// Uses a file. The provider is named `name`, or else after the file.
+    /// Returns the executable at a path. Without `name`, the name of the provider is derived from the file name.
     fn at(path: &Path, name: Option<&str>) -> Result<Executable, Failure> {
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = match name {
@@ -55,7 +55,7 @@ impl Executable {
         Ok(Executable { path, name })
     }
 
-    /// Finds the executable of the project in a directory: the newest one there, or where builds put it.
+    /// Finds the newest executable of the project in a directory and its subdirectories in [`PLACES`].
     fn in_directory(dir: &Path, name: Option<&str>) -> Result<Executable, Failure> {
         let newest = PLACES
             .iter()
@@ -95,7 +95,7 @@ impl Executable {
         })
     }
 
-    /// Returns an address for messages: the one that a bare name has.
+    /// Returns the address that the bare name implies, for messages.
     fn address(&self) -> Provider {
         Provider::default_for(self.name.as_str())
     }

@@ -30,7 +30,7 @@ pub const COMMAND: Command = Command {
     run: |session, matches| run(session, &flags::read(matches)),
 };
 
-/// Time limit for the start of the executable that is asked for its protocols.
+/// Time limit for starting the executable to learn its protocol versions.
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
 
 struct Arguments {
@@ -176,7 +176,7 @@ fn executables(session: &Session, arguments: &Arguments) -> Result<Executables, 
     }
 }
 
-/// Returns the address in a mirror. `-mirror` and `-source` go together.
+/// Returns the provider address for the mirror. `-mirror` and `-source` must be set together.
 fn address(arguments: &Arguments) -> Result<Option<Provider>, Failure> {
     match (&arguments.mirror, &arguments.source) {
         (None, None) => Ok(None),
@@ -275,7 +275,6 @@ fn protocols(session: &Session, set: &[String], executables: &Executables) -> Re
     }
 }
 
-/// Signs a file, and returns the path of its signature.
 fn sign(file: &Path, key: &str) -> Result<PathBuf, Failure> {
     let mut signature = file.as_os_str().to_owned();
     signature.push(".sig");

@@ -1,4 +1,4 @@
-//! `providers mirror`: copies packages into a directory that others install from.
+//! `providers mirror`: copies packages into a directory from which other machines install them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `providers`: lists the providers that the modules and the state need. Its subcommands show their schemas, and fetch packages
-//! for other machines.
+//! `providers`: lists the providers that the modules and the state need. The subcommands show the schemas of these providers, and fetch
+//! packages for other machines.
 
 mod json;
 mod lock;
@@ -216,8 +216,8 @@ pub(super) struct Asked {
     built_in: BTreeMap<Provider, Constraints>,
 }
 
-/// Splits the required providers into those whose packages are needed and the built-in ones. A built-in provider is needed
-/// nevertheless if the user names it, or if the lock file has it: then other programs use it, too.
+/// Splits the required providers into those whose packages are needed and the built-in ones. The package of a built-in provider is also
+/// needed if the user names the provider, or if the lock file has an entry for it: then other programs install it.
 pub(super) fn asked(
     session: &Session,
     required: BTreeMap<Provider, Constraints>,

@@ -52,7 +52,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let ask = || -> Result<Plugins, Diagnostics> {
         let plugins = session.plugins()?;
         plugins.resolve(&project.config, &state)?;
-        // Including providers that are only required, or of which only functions are called.
+        // Providers that are only required are included, and those of which only functions are called.
         let all = requirements(&project.config, &state)?.into_keys();
         session.runtime()?.block_on(plugins.ask(all)).into_result(plugins)
     };
@@ -67,7 +67,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         .map(|(p, schema)| (p.to_string(), schemas::provider(schema)))
         .collect();
     let mut document = json!({"format_version": "1.0"});
-    // As in Terraform, there is no such member without providers.
+    // As in Terraform, the document has no member `provider_schemas` if there are no providers.
     if let Some(object) = document.as_object_mut().filter(|_| !all.is_empty()) {
         object.insert("provider_schemas".into(), all.into());
     }

@@ -123,7 +123,7 @@ fn entry(object: &Object, provider: &str) -> Entry {
         values,
         hidden: object.private.clone(),
     };
-    // Names that no attribute can have.
+    // The parentheses keep these entries apart from attributes.
     entry.values.insert("(provider)".to_owned(), provider.into());
     if object.status == state::ObjectStatus::Tainted {
         entry.values.insert("(tainted)".to_owned(), true.into());

@@ -94,7 +94,7 @@ fn subject(text: &str) -> Result<Subject, Failure> {
     }
 }
 
-/// Returns the operation of a lock for people: `apply` for `OperationTypeApply`.
+/// Returns the operation of a lock for display: `apply` for `OperationTypeApply`.
 fn operation(name: &str) -> String {
     match name.strip_prefix("OperationType") {
         Some(operation) => operation.to_lowercase(),

@@ -144,7 +144,6 @@ fn unknown(state: &State, target: &Target) -> Failure {
     )
 }
 
-/// Returns true if the object of an instance has this id.
 pub(super) fn has_id(state: &State, address: &AbsResourceInstance, id: &str) -> bool {
     let Some(object) = state.current(address) else {
         return false;

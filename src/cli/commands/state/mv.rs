@@ -123,7 +123,7 @@ impl Refusal {
     }
 }
 
-/// State of the objects and, if it is another one, the state that they move to.
+/// State that has the objects and, if `-state-out` names another one, the state that they move to.
 struct States {
     from: State,
     to: Option<State>,

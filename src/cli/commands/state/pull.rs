@@ -22,7 +22,7 @@ struct Arguments;
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         VariableFlags::read(flags);
-        // Other arguments are ignored, as in Terraform.
+        // Positional arguments are ignored, as in Terraform.
         flags.positional();
         Arguments
     }

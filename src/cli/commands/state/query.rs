@@ -58,7 +58,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// Returns a value on one line: texts as they are, but for the characters that separate cells and rows.
+/// Returns a value on one line: strings without quotes, but with escaped tabs and line breaks, which separate cells and rows.
 fn cell(value: &Json) -> String {
     match value {
         Json::Null => String::new(),

@@ -21,10 +21,10 @@ const SUMMARY: &str = "Cannot serve states";
 const LARGEST: usize = 1 << 30;
 /// Limit of the record of a lock in bytes.
 const LARGEST_RECORD: usize = 1 << 20;
-/// Limit of states that are in memory at a time because clients write them.
+/// Limit of write requests that are processed at a time. Each holds a state in memory.
 const WRITES: usize = 4;
 
-/// Name in the credentials that the server makes for itself.
+/// User name in the credentials that the server generates.
 const NAME: &str = "monoform";
 
 pub const COMMAND: Command = Command {
@@ -130,12 +130,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     runtime.spawn(async move {
         server.run(listener, interrupted).await;
-        // Connections that did not end in time still have the queue.
+        // Connections that are still open hold the queue, so the receiver would wait for them. `None` ends its loop.
         let _ = queue.send(None);
     });
     // Backends are used on this thread only: they belong to the session.
     while let Ok(Some(job)) = jobs.recv() {
-        // A client that is gone gets no answer, and its request is still carried out: it may have been sent to write a state.
+        // If the client has disconnected, its request is carried out nevertheless, since it may be a write. Only the reply is lost.
         let _ = job.reply.send(served.answer(&job.workspace, job.wanted));
     }
     for warning in served.release() {
@@ -144,7 +144,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::line("The server has ended."))
 }
 
-/// Credentials of clients, and their text if this run has made them.
+/// Credentials that clients need, and their text if the server has generated them.
 struct Login {
     credentials: Credentials,
     shown: Option<String>,
@@ -202,7 +202,7 @@ struct Job {
 
 /// Sends the requests of clients to the thread that has the backend.
 struct Queue {
-    /// Jobs; `None` at the end.
+    /// Jobs; `None` ends the receiving loop.
     jobs: mpsc::Sender<Option<Job>>,
     credentials: Credentials,
     writes: Semaphore,
@@ -211,7 +211,8 @@ struct Queue {
 impl Handler for Queue {
     async fn answer(&self, request: Request<Incoming>) -> Reply {
         let headers = request.headers();
-        // Pages in a browser on this machine can send requests here, and browsers name the page in this header.
+        // Web pages in a browser on this machine could send requests to this server. Browsers set the header `Origin` then, so requests
+        // with it are refused.
         if headers.contains_key(header::ORIGIN) {
             return refusal(StatusCode::FORBIDDEN, "requests of web pages are not answered");
         }
@@ -224,7 +225,7 @@ impl Handler for Queue {
         let Some(workspace) = request.uri().path().strip_prefix("/states/").map(ToOwned::to_owned) else {
             return refusal(StatusCode::BAD_REQUEST, "paths are /states/WORKSPACE");
         };
-        // Held until the answer. It cannot be closed.
+        // The permit is held until the answer is complete. `acquire` fails only on a closed semaphore, and nothing closes this one.
         let _write = match is_write(request.method()) {
             true => self.writes.acquire().await.ok(),
             false => None,
@@ -250,7 +251,7 @@ impl Handler for Queue {
     }
 }
 
-/// Returns true if the body of a request is a state. A client can be set to PUT for its updates.
+/// Returns true if the body of a request is a state: POST, or PUT if the client's `update_method` says so.
 fn is_write(method: &Method) -> bool {
     method == Method::POST || method == Method::PUT
 }
@@ -295,7 +296,7 @@ fn reply(answer: Answer) -> Reply {
         Answer::Refused(why) => refusal(StatusCode::CONFLICT, &why),
         Answer::Invalid(why) => refusal(StatusCode::BAD_REQUEST, &why),
         Answer::Failed(why) => Reply {
-            // Details of the backend are for the operator of the server.
+            // The details go to the server's log, not to the client.
             error: Some(why),
             ..refusal(
                 StatusCode::INTERNAL_SERVER_ERROR,

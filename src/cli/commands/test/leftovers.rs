@@ -46,7 +46,7 @@ fn stem(file: &str, key: &str) -> String {
     stem
 }
 
-/// Writes a leftover state file with this first part of its name, and returns its path.
+/// Writes a leftover state file whose name begins with `stem`, and returns its path.
 fn keep(stem: &str, state: &State, codec: &Codec) -> Result<PathBuf, Diagnostics> {
     // Leftovers of earlier suites must not be overwritten.
     let free = (1..=MOST_LEFTOVERS)
@@ -194,7 +194,7 @@ pub(super) fn recover(session: &Session) {
 fn recovered(left: &left::Left, codec: &Codec) -> Option<Diagnostic> {
     let name = left.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem = name.strip_suffix(".journal").unwrap_or(&name);
-    // The last part of the name only keeps the journals of one state apart.
+    // The last part of the name is a UUID, which only keeps the journals of one state apart.
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
     let objects = testing::events::objects(&left.state);
     let mut text = match &left.run {

@@ -128,7 +128,7 @@ struct Loaded {
 /// Result of one pass over the test files.
 struct Ran {
     outcome: Outcome,
-    /// Loaded files; none if loading failed.
+    /// Loaded files; `None` if loading failed.
     loaded: Option<Loaded>,
     interrupted: bool,
 }

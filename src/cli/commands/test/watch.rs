@@ -18,7 +18,7 @@ fn module_dirs(file: &SuiteFile) -> BTreeSet<String> {
     nodes.map(|node| node.module.source_dir.to_string()).collect()
 }
 
-/// Returns the test files that depend on changed files; none if all of them may.
+/// Returns the test files that depend on changed files; `None` if all test files may depend on them.
 fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet<String>> {
     let mut out = BTreeSet::new();
     for path in changed {
@@ -30,7 +30,7 @@ fn affected(files: &[SuiteFile], changed: &BTreeSet<PathBuf>) -> Option<BTreeSet
             let depend = files.iter().filter(|file| module_dirs(file).contains(dir));
             out.extend(depend.map(|file| file.file.name.to_string()));
         } else {
-            // The dependencies on variable files, mock data and templates are not known.
+            // It is not known which test files depend on a variable file, mock data or a template, so all are run.
             return None;
         }
     }

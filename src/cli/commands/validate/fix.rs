@@ -21,7 +21,7 @@ use crate::session::Session;
 /// Limit of the edits that are tried in a file that cannot be parsed.
 const TRIED: usize = 500;
 
-/// Limit of the edits that are tried one by one, because not all of them are right.
+/// Limit of the edits that are tried one by one, after applying all at once has not removed as many errors as expected.
 const SINGLE: usize = 200;
 
 /// Limit of edits that only become possible by earlier ones: an edit of a block's type reveals an error in its
@@ -140,7 +140,7 @@ fn wanted(problems: &Diagnostics, file: &str, text: &str, rejected: &BTreeSet<Ch
     changes.filter(|change| !rejected.contains(change)).collect()
 }
 
-/// Corrects a text until it can be parsed; none if that is not possible.
+/// Corrects a text until it can be parsed; `None` if that is not possible.
 fn parseable(file: &str, original: &str) -> Option<(String, Vec<Change>)> {
     let mut text = original.to_owned();
     let mut problems = parse(file, &text);
@@ -276,9 +276,9 @@ impl Fixer<'_> {
         Ok(Some(Attempt { mended, checked }))
     }
 
-    /// Applies the edits that reduce the number of errors, until there are no more of them; then those that reveal other errors,
-    /// such as in the arguments of a block with a wrong type, if there are fewer errors in the end. `depth` limits how often one
-    /// edit may lead to another, `left` the number of attempts.
+    /// First applies the edits that reduce the number of errors, until there are no such edits left. Then tries edits that reveal other
+    /// errors, such as errors in the arguments of a block after its type was corrected. These edits are kept if there are fewer errors in
+    /// the end. `depth` limits how often one edit may reveal the next one; `left` is the number of remaining attempts.
     fn mend(&self, mut now: Attempt, depth: usize, left: &mut usize) -> Result<Attempt, Failure> {
         let mut rejected = BTreeSet::new();
         'next: loop {
@@ -321,7 +321,7 @@ impl Fixer<'_> {
     }
 }
 
-/// Returns true if no error is about the inserted text of an edit.
+/// Returns true if the error that an edit corrects is gone: no error is about the inserted text.
 fn is_gone(change: &Change, now: &Checked) -> bool {
     let subjects = now.problems.iter().filter_map(|problem| problem.subject.as_ref());
     let mut here = subjects.filter(|subject| *subject.file == *change.file);
@@ -335,7 +335,7 @@ pub(super) fn fix(session: &Session, arguments: &Arguments) -> Result<Outcome, F
     if !original.problems.has_errors() {
         return Ok(shown(session, arguments, &original));
     }
-    // Syntax errors are mended first, because other mistakes are found only in files that can be parsed.
+    // Syntax errors are corrected first, because other mistakes are found only in files that can be parsed.
     let mended = fixer.mend_syntax(&original);
     let begun = Attempt {
         checked: Arc::new(fixer.check(&mended)?),

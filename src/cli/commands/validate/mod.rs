@@ -169,7 +169,7 @@ fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> 
         let dir = test_files::directory(given).within(&project.sources)?;
         let tests = test_files::read(files, ".", dir, given.is_some());
         project.sources.extend(tests.sources);
-        // After errors of the configuration, tests would mostly repeat them.
+        // If the configuration has errors, checking the tests would mostly repeat them.
         let readable = !tests.diagnostics.has_errors() && !problems.has_errors();
         problems.extend(tests.diagnostics);
         if readable {

@@ -9,7 +9,6 @@ use crate::{TERRAFORM_VERSION, VERSION};
 /// Sections of the navigation, in order.
 pub(super) const SECTIONS: [&str; 4] = ["Guides", "Commands", "Providers", "Language"];
 
-/// Escapes a text for HTML.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {

@@ -25,7 +25,7 @@ const FILE: Policy = Policy {
 pub(super) struct Page {
     pub file: String,
     pub title: String,
-    /// Section of the navigation that lists it.
+    /// Section of the navigation that lists the page.
     pub section: &'static str,
     /// One-line description.
     pub about: String,
