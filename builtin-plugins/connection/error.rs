@@ -1,4 +1,4 @@
-//! Errors of connections, and whether another attempt may succeed.
+//! Errors of connections. Each says whether another attempt may succeed.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Creates an error that may be temporary: a machine that is still starting, a network that was interrupted.
+    /// Creates an error that may be temporary, such as a machine that is still starting or an interrupted network.
     pub fn new(text: impl Into<String>) -> Error {
         Error {
             text: text.into(),
@@ -19,7 +19,7 @@ impl Error {
         }
     }
 
-    /// Creates an error that other attempts cannot avoid.
+    /// Creates an error that another attempt cannot avoid.
     pub fn fatal(text: impl Into<String>) -> Error {
         Error {
             text: text.into(),
@@ -64,8 +64,8 @@ impl From<russh::Error> for Error {
             russh::Error::HUP | russh::Error::Disconnect | russh::Error::SendError | russh::Error::RecvError => {
                 "the connection was closed by the other side".to_owned()
             }
-            // With host_key, only its types are offered: a server without such a key fails in the negotiation, before
-            // its key is checked.
+            // With `host_key`, only algorithms for its type are offered. A server without such a key already fails in the negotiation,
+            // before its key is verified.
             russh::Error::NoCommonAlgo {
                 kind: russh::AlgorithmKind::Key,
                 ours,

@@ -25,7 +25,7 @@ pub enum Content {
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    /// Returns the number of bytes that were read to be sent.
+    /// Returns the number of bytes that have been read from the source for sending.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -44,7 +44,7 @@ enum Source {
 }
 
 impl Content {
-    /// Opens the source; returns it with its length. Bytes that are read from it are counted as progress.
+    /// Opens the source. Returns it with its length in bytes. Bytes that are then read count as progress.
     pub(crate) async fn open(self, progress: &Progress) -> Result<(Reading, u64)> {
         let (source, length) = self.source().await?;
         let progress = progress.clone();
@@ -72,13 +72,13 @@ impl Content {
 }
 
 impl Reading {
-    /// Reads the next block of up to `wanted` bytes; an empty one at the end.
+    /// Reads the next block of up to `wanted` bytes; an empty block at the end of the source.
     pub(crate) async fn block(self, wanted: usize) -> Result<(Reading, Vec<u8>)> {
         let read = move || {
             let mut reading = self;
             let mut block = vec![0; wanted];
             let mut length = 0;
-            // A read may return less than it could, and a short block would count as the end of the file in the protocols above.
+            // A read may return less than requested. Callers would take a short block for the end of the file, so the block is filled.
             while length < wanted {
                 let result = match &mut reading.source {
                     Source::Bytes(bytes) => bytes.read(&mut block[length..]),
@@ -99,7 +99,7 @@ impl Reading {
     }
 }
 
-/// Returns the reason of an error of the operating system, without its number.
+/// Returns the text of an error of the operating system, without its error number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or_default();
@@ -110,7 +110,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Runs a blocking function on a thread where it delays no other task.
+/// Runs a blocking function on a separate thread, where it does not delay other tasks.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
@@ -118,9 +118,9 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T>
     }
 }
 
-/// An entry below a directory.
+/// An entry of a directory.
 pub(crate) struct Entry {
-    /// Name, which must be UTF-8 without line breaks, since not all file systems and protocols support other names.
+    /// UTF-8 name without line breaks, since not all file systems and protocols support other names.
     pub name: String,
     pub kind: EntryKind,
 }
@@ -130,8 +130,8 @@ pub(crate) enum EntryKind {
     Directory(Vec<Entry>),
 }
 
-/// Returns the entries of a directory tree, sorted by name. Symbolic links are followed. Entries other than files and
-/// directories are errors, since reading them may never end.
+/// Returns the entries of a directory tree, sorted by name. Symbolic links are followed. An entry that is neither a file nor a directory,
+/// such as a pipe, is an error, since reading it may never end.
 pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
     let directory = directory.to_owned();
     blocking(move || read(&directory, &mut Vec::new())).await
@@ -139,8 +139,7 @@ pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
 
 fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
     let at = |path: &Path, error: io::Error| match path.read_link() {
-        // The link points to a missing file. The system's "not found" would name the path of the link, which
-        // the user can see.
+        // The link points to a missing file. The error of the system would name the link itself, which the user can see.
         Ok(target) if error.kind() == io::ErrorKind::NotFound => Error::fatal(format!(
             "{} is a link to {}, which does not exist: remove the link, or create what it leads to",
             path.display(),
@@ -149,7 +148,7 @@ fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
         _ => Error::fatal(format!("{}: {}", path.display(), reason(&error))),
     };
     let real = directory.canonicalize().map_err(|e| at(directory, e))?;
-    // Links are followed, so a link to a directory above would be copied into itself until a path is too long.
+    // Since links are followed, a link to an enclosing directory would be copied into itself again and again, until a path is too long.
     if above.contains(&real) {
         return Err(Error::fatal(format!(
             "{} is a link to a directory that it is in: copying it would have no end",
@@ -161,14 +160,14 @@ fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
     for item in directory.read_dir().map_err(|e| at(directory, e))? {
         let path = item.map_err(|e| at(directory, e))?.path();
         let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-        // A line end in a name would be another command to `scp -t`.
+        // To `scp -t`, a line break in a name would begin another command.
         let Some(name) = name.filter(|name| !name.contains('\n')) else {
             return Err(Error::fatal(format!(
                 "{}: the name is not UTF-8 text of one line, so it cannot be copied",
                 path.display()
             )));
         };
-        // `metadata` follows links, unlike the type that the directory entry has.
+        // `metadata` follows links, unlike the file type in the directory entry.
         let kind = path.metadata().map_err(|e| at(&path, e))?.file_type();
         let kind = if kind.is_dir() {
             EntryKind::Directory(read(&path, above)?)
@@ -183,12 +182,12 @@ fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
         found.push(Entry { name, kind });
     }
     above.pop();
-    // The order of a directory depends on the file system; copies are made in the same order everywhere.
+    // Sorted, because the order of a directory depends on its file system.
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
 
-/// Returns the name of a directory: the last part of its path, or of the resolved path for one such as `.` or `..`.
+/// Returns the name of a directory: the last part of its path. For a path such as `.` or `..`, the path is resolved first.
 pub(crate) fn name_of(directory: &Path) -> Result<String> {
     let name = directory
         .file_name()
@@ -210,7 +209,7 @@ pub(crate) fn split(path: &str) -> (String, String) {
         return (if path.is_empty() { "." } else { "/" }.to_owned(), "/".to_owned());
     }
     let name = trimmed.rsplit('/').next().unwrap_or(trimmed).to_owned();
-    // A path that ends in a slash is a directory, and the file in it gets its name.
+    // A path that ends in a slash names a directory. A file copied there has the name of that directory.
     let directory = if path.ends_with('/') {
         trimmed
     } else {

@@ -1,6 +1,6 @@
 //! Connections of provisioners to other machines over SSH or WinRM, from the arguments of a `connection` block.
 //!
-//! The provisioners `file` and `remote-exec` use this crate, and external provisioners can:
+//! The provisioners `file` and `remote-exec` use this crate. External provisioners can use it, too:
 //!
 //! ```no_run
 //! # use monoform_sdk::{Output, Stop, cty::Value};
@@ -14,11 +14,11 @@
 //! # }
 //! ```
 //!
-//! For both kinds: connecting is tried again, with growing waits, until the `timeout` of the block is over. Commands and copies
-//! have no limit of time. An interrupted command is ended on the other machine. Files are streamed.
+//! Both kinds of connection are retried, with growing pauses, until the `timeout` of the block. Commands and copies have no time limit. An
+//! interrupted command is ended on the other machine. Files are streamed.
 //!
-//! WinRM was tested only with a simulated service, and SSH to Windows not at all, because no machine with Windows was available.
-//! NTLM does not encrypt messages here, so a server must allow unencrypted messages or be connected to with `https`.
+//! WinRM has been tested with a simulated service only, and SSH to Windows not at all, because no Windows machine was available. Messages
+//! after an NTLM login are not encrypted, so a server must allow unencrypted messages or be used over `https`.
 //!
 //! Begin with [`Settings`], then `ssh/mod.rs`.
 
@@ -49,11 +49,11 @@ enum Inner {
     Winrm(Box<winrm::Winrm>),
 }
 
-/// Connects to a machine, and shows the settings of the connection on the output if there is one.
+/// Connects to a machine. If there is an output, the settings of the connection are shown on it.
 ///
 /// # Errors
 ///
-/// The machine could not be reached or refused the connection until the timeout was over, or the user interrupted.
+/// The machine could not be reached, or refused the connection, until the timeout; or the user interrupted.
 pub async fn connect(settings: &Settings, output: Option<&Output>, stop: &mut Stop) -> Result<Connection> {
     retry::retry(settings.timeout, stop, || once(settings, output)).await
 }
@@ -78,8 +78,8 @@ impl Connection {
         }
     }
 
-    /// Runs a script that [`upload_script`](Connection::upload_script) has written to this path. The path is always quoted; a
-    /// tilde at its beginning means the home directory.
+    /// Runs a script that [`upload_script`](Connection::upload_script) has written to this path. The path is always quoted. A tilde at its
+    /// beginning stands for the home directory.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// Writes a file. Over SSH a new file has mode 0644 less the umask of the account.
+    /// Writes a file. Over SSH, a new file has mode 0644 minus the umask of the account.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ impl Connection {
         }
     }
 
-    /// Writes a script for [`run_script`](Connection::run_script). Over SSH it gets a first line `#!/bin/sh` unless it has one,
-    /// and mode 0777.
+    /// Writes a script for [`run_script`](Connection::run_script). Over SSH, the script gets mode 0777, and a first line `#!/bin/sh` if it
+    /// has no `#!` line.
     ///
     /// # Errors
     ///
@@ -112,8 +112,7 @@ impl Connection {
     pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
         match &mut self.0 {
             Inner::Ssh(ssh) => ssh.upload_script(path, script).await,
-            // Windows selects the program by the file's extension, so the script gets neither a `#!` line nor an
-            // execute bit.
+            // Windows selects the interpreter by the extension of the file, so the script needs neither a `#!` line nor an execute bit.
             Inner::Winrm(winrm) => winrm.upload(path, Content::Bytes(script)).await,
         }
     }
@@ -143,7 +142,7 @@ impl Connection {
     pub async fn close(self) {
         match self.0 {
             Inner::Ssh(ssh) => ssh.close().await,
-            // Each command has already deleted its shell, and an idle HTTP connection needs no closing request.
+            // Each command has deleted its shell, and an idle HTTP connection needs no request to close it.
             Inner::Winrm(_) => {}
         }
     }

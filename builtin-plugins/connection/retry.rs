@@ -7,14 +7,13 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::{Error, Result};
 
-/// Wait after the first attempt; each later wait is twice as long, up to [`LONGEST`].
+/// Pause after the first attempt. Each later pause is twice as long, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(20);
-// A deadline beyond the range of the clock would panic.
+// Limits longer than a year are cut, because a deadline beyond the range of the clock would panic.
 const LONGEST_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Repeats `attempt` until it succeeds, fails fatally, `limit` is over or the user interrupts. No attempt begins after the
-/// limit.
+/// Repeats `attempt` until it succeeds or fails fatally, `limit` is reached, or the user interrupts. No attempt begins after the limit.
 pub async fn retry<T, F: Future<Output = Result<T>>>(
     limit: Duration,
     stop: &mut Stop,
@@ -29,7 +28,7 @@ pub async fn retry<T, F: Future<Output = Result<T>>>(
     };
     loop {
         let result = tokio::select! {
-            // An interrupt counts even if an attempt ends at the same instant.
+            // The stop signal is polled first, so that an interrupt counts even if an attempt ends at the same instant.
             biased;
             () = stop.requested() => return Err(why("interrupted", last)),
             result = timeout_at(deadline, attempt()) => result,
@@ -37,7 +36,7 @@ pub async fn retry<T, F: Future<Output = Result<T>>>(
         match result {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) if error.is_fatal() => return Err(error),
-            // A refused login is retried, too: a machine that is starting may answer before its users exist.
+            // A refused login is retried, too: a machine that is starting may answer before its users have been created.
             Ok(Err(error)) => last = Some(error),
             Err(_) => return Err(why("timeout", last)),
         }

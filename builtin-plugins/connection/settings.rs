@@ -27,8 +27,8 @@ pub(crate) enum Kind {
 }
 
 impl Settings {
-    /// Reads the arguments of the block from a map or an object. Keys and certificates are parsed here, so that an
-    /// invalid one is reported before any connection is made.
+    /// Reads the arguments of the block from a map or an object. Keys and certificates are parsed here, so that an invalid one is reported
+    /// before a connection is attempted.
     ///
     /// # Errors
     ///
@@ -39,8 +39,7 @@ impl Settings {
         }
         let mut arguments = Arguments::default();
         for (name, value) in connection.entries().into_iter().flatten() {
-            // The protocol passes numbers and booleans in their own types where the block is an object, and as text in
-            // a map.
+            // A host sends the block either as an object, in which numbers and booleans have their own types, or as a map of strings.
             if let Some(text) = monoform_sdk::cty::convert::convert(value, &monoform_sdk::cty::Type::String)
                 .ok()
                 .and_then(|text| text.as_str().map(str::to_owned))
@@ -55,7 +54,7 @@ impl Settings {
         }
     }
 
-    /// Time limit of connecting, including all attempts.
+    /// Time limit for connecting, including all attempts.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
@@ -64,13 +63,13 @@ impl Settings {
     /// Returns a path for a script on the other machine. `%RAND%` in the setting is replaced by a random number.
     #[must_use]
     pub fn script_path(&self) -> String {
-        // Terraform uses non-negative numbers of 32 bits with a sign, so the highest bit is cleared.
+        // The highest bit is cleared, because Terraform uses non-negative signed 32-bit numbers.
         let number = rand::random::<u32>() >> 1;
         self.script_path.replace("%RAND%", &number.to_string())
     }
 }
 
-/// Socket path of the SSH agent (`SSH_AUTH_SOCK`); on Windows, that of OpenSSH's service otherwise.
+/// Returns the socket path of the SSH agent (`SSH_AUTH_SOCK`). Without the variable, the pipe of the OpenSSH service on Windows.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where this crate reads the environment"
@@ -84,7 +83,7 @@ fn agent_socket() -> Option<PathBuf> {
 struct Arguments(HashMap<String, String>);
 
 impl Arguments {
-    /// Returns an argument as text. An argument that is not set is returned as empty, which all arguments treat alike.
+    /// Returns an argument as text. An argument that is not set is empty: no argument distinguishes the two.
     fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
@@ -115,12 +114,12 @@ impl Arguments {
     }
 
     fn timeout(&self) -> Duration {
-        // Terraform uses the default, with a line in its log, if the text is no duration.
+        // If the text is not a duration, Terraform uses the default, and writes a line to its log.
         gotext::duration::parse(self.text("timeout")).unwrap_or(TIMEOUT)
     }
 }
 
-/// Removes the brackets that an IPv6 address may have.
+/// Removes the brackets around an IPv6 address, if there are any.
 fn host(text: &str) -> String {
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.unwrap_or(text).to_owned()
@@ -139,7 +138,7 @@ fn ssh(arguments: &Arguments, socket: Option<PathBuf>) -> Result<Settings> {
             ));
         }
     };
-    // A missing agent is an error only if the block requires one; by default it is used when there is one.
+    // By default, an agent is used if there is one. A missing agent is an error only if the block requires it.
     let agent = match (arguments.text("agent"), socket) {
         ("true", None) => {
             return Err(Error::fatal(
@@ -164,7 +163,7 @@ fn ssh(arguments: &Arguments, socket: Option<PathBuf>) -> Result<Settings> {
     let bastion = match arguments.text("bastion_host") {
         "" => None,
         bastion => Some(ssh::Hop {
-            // Bastion and target share port, user and credentials unless the block has bastion arguments.
+            // By default, the bastion has the port, user and credentials of the target. The bastion arguments override them.
             host: host(bastion),
             port: arguments.port("bastion_port", target.port)?,
             user: arguments.or("bastion_user", &target.user),
@@ -225,7 +224,7 @@ fn winrm(arguments: &Arguments) -> Result<Settings> {
         return Err(Error::fatal("host for provisioner cannot be empty"));
     }
     let script_path = arguments.or("script_path", "C:/Temp/terraform_%RAND%.cmd");
-    // The paths are compared with forward slashes, since both forms are the same path to Windows.
+    // Compared with forward slashes, since Windows accepts both kinds in a path.
     if script_path.replace('\\', "/").starts_with("C:/Windows/Temp") {
         return Err(Error::fatal(
             "script_path cannot be in C:\\Windows\\Temp: Windows may remove scripts there before they run. Choose another folder.",

@@ -1,9 +1,9 @@
-//! Quoting of values for remote command lines. A path with a space or a semicolon must reach the other machine as one word, and must
-//! not become a command.
+//! Quoting for remote command lines: a path with a space or a semicolon must reach the other machine as one word, and must not become a
+//! command.
 
 use crate::{Error, Result};
 
-/// Removes a tilde at the beginning of a remote path: files and commands are relative to the home directory anyway.
+/// Removes a tilde at the beginning of a remote path. It is not needed, because relative paths start in the home directory.
 pub(crate) fn without_tilde(path: &str) -> String {
     match path.strip_prefix('~') {
         Some("") => ".".to_owned(),
@@ -11,7 +11,7 @@ pub(crate) fn without_tilde(path: &str) -> String {
             "" => "./".to_owned(),
             rest => format!("./{rest}"),
         },
-        // A hyphen at the beginning would be read as an option.
+        // A hyphen at the beginning of the path would be read as an option.
         _ if path.starts_with('-') => format!("./{path}"),
         _ => path.to_owned(),
     }
@@ -22,7 +22,7 @@ pub(crate) fn command(path: &str) -> String {
     let path = without_tilde(path);
     match path.contains('/') {
         true => quoted(&path),
-        // A name without a slash would be searched in PATH.
+        // Without a slash in the path, the shell would search the file in PATH.
         false => quoted(&format!("./{path}")),
     }
 }
@@ -32,7 +32,7 @@ pub(crate) fn command(path: &str) -> String {
 /// # Errors
 /// The path has a character that cannot be quoted.
 pub(crate) fn command_for_windows(path: &str) -> Result<String> {
-    // The interpreter replaces variables even within quotes, and has no escape for a quote.
+    // The interpreter replaces variables even inside quotes, and has no escape for a quote.
     if path.contains(['"', '%', '!', '\r', '\n']) {
         return Err(Error::fatal(format!(
             "script_path cannot be {path:?}: on Windows it must not contain any of \", %, ! and line ends"
@@ -41,7 +41,7 @@ pub(crate) fn command_for_windows(path: &str) -> Result<String> {
     let plain = |c: char| c.is_alphanumeric() || r"-_./\+:@~".contains(c);
     Ok(match !path.is_empty() && path.chars().all(plain) {
         true => path.to_owned(),
-        // `cmd /c` strips the first and the last quote of a command line that begins with one, so a word comes before it.
+        // If a command line begins with a quote, `cmd /c` strips its first and last quote. `call` prevents that.
         false => format!("call \"{path}\""),
     })
 }
@@ -67,7 +67,7 @@ pub(crate) fn quoted_for_windows(word: &str) -> String {
         match c {
             '\\' => slashes += 1,
             '"' => {
-                // Backslashes are literal except before a quote, where they are doubled.
+                // Backslashes are literal except before a quote, where each must be doubled.
                 out.push_str(&"\\".repeat(slashes + 1));
                 slashes = 0;
             }
@@ -80,7 +80,7 @@ pub(crate) fn quoted_for_windows(word: &str) -> String {
     out
 }
 
-/// Quotes text for PowerShell, which accepts typographic quotes as quotes, too.
+/// Quotes text for PowerShell, which also accepts typographic quotes as quotes.
 pub(crate) fn quoted_for_powershell(text: &str) -> String {
     let mut out = String::from("'");
     for c in text.chars() {

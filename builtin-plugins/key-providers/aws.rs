@@ -15,9 +15,9 @@ const SPECS: &[&str] = &["AES_256", "AES_128"];
 /// Metadata of a key.
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    /// The data key, encrypted by KMS, in base64.
+    /// The data key as KMS has encrypted it, in base64.
     ciphertext_blob: Option<String>,
-    /// Context that the key was encrypted with.
+    /// Encryption context of the data key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     encryption_context: BTreeMap<String, String>,
 }
@@ -36,7 +36,8 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
         .collect();
     let mut config: state_s3::Config = of_backend(arguments, &["kms_key_id"])?;
-    // As in OpenTofu, the region is not checked: there is no argument to skip the check for new regions and other services.
+    // As in OpenTofu, the region is not checked: the key provider has no argument that would disable the check for new regions and
+    // compatible services.
     config.skip_region_validation = true.into();
     let kms = Kms::connect(&config).await.map_err(KeyError::configuration)?;
     let Some(stored) = stored else {
@@ -62,7 +63,7 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
     let blob = stored.ciphertext_blob.filter(|blob| !blob.is_empty());
     let blob = blob.ok_or_else(|| KeyError::Metadata("there is no ciphertext_blob".to_owned()))?;
     let mut body = json!({"KeyId": id, "CiphertextBlob": blob});
-    // The stored context is used, so that the configured one can change.
+    // The stored context is used, so that changing the configured context does not prevent decryption.
     if !stored.encryption_context.is_empty() {
         body["EncryptionContext"] = json!(stored.encryption_context);
     }

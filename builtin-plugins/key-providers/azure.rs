@@ -1,4 +1,4 @@
-//! Key provider `azure_vault`: random keys that a key of Azure Key Vault encrypts.
+//! Key provider `azure_vault`: random keys, encrypted with a key in Azure Key Vault.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE_NO_PAD};
@@ -8,14 +8,14 @@ use state_azurerm::Vault;
 
 use crate::{Arguments, Key, KeyError, key_length, metadata, of_backend, random, text, written};
 
-/// Metadata of a key. Bytes are in base64, or null if the algorithm does not use them.
+/// Metadata of a key. Bytes are in base64. They are null if the algorithm does not use them.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     ciphertext: Option<String>,
     iv: Option<String>,
     authentication_tag: Option<String>,
     additional_authenticated_data: Option<String>,
-    /// Version of the vault's key.
+    /// Version of the vault key that has encrypted the key.
     key_version: String,
     algo: String,
 }
@@ -103,7 +103,7 @@ fn algorithm(arguments: &Arguments) -> Result<&'static str, KeyError> {
     }
 }
 
-/// Converts bytes of an answer to those of the metadata.
+/// Converts bytes in an answer (URL-safe base64) to the form of the metadata.
 fn stored_bytes(answer: &Json, field: &str) -> Result<Option<String>, KeyError> {
     let bytes = answer[field]
         .as_str()
@@ -112,13 +112,13 @@ fn stored_bytes(answer: &Json, field: &str) -> Result<Option<String>, KeyError> 
     Ok(bytes.map(|bytes| BASE64.encode(bytes)))
 }
 
-/// Converts bytes of the metadata to those of a request.
+/// Converts bytes of the metadata to the form of a request (URL-safe base64).
 fn sent_bytes(text: &str) -> Result<String, KeyError> {
     let bytes = BASE64.decode(text).map_err(|e| KeyError::Metadata(e.to_string()))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Reason why Azure does not allow a name, as a clause.
+/// Reason why Azure does not allow a name, as a clause for a message.
 #[derive(Debug, thiserror::Error)]
 enum NameError {
     #[error("Azure requires a key name of 1 to 127 letters, numbers, or hyphens")]
@@ -129,7 +129,7 @@ enum NameError {
     Hyphens,
 }
 
-/// Checks the names of a key and of a vault, which are parts of addresses.
+/// Checks the names of a key and of a vault, since both become parts of URLs.
 fn check_names(key: &str, address: &str) -> Result<(), NameError> {
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     if !is_name(key) || !(1..=127).contains(&key.len()) {

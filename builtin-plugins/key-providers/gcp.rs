@@ -1,4 +1,4 @@
-//! Key provider `gcp_kms`: random keys that Google Cloud KMS encrypts.
+//! Key provider `gcp_kms`: random keys, encrypted by Google Cloud KMS.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,14 +8,14 @@ use state_gcs::Kms;
 
 use crate::{Arguments, Key, KeyError, decoded, key_length, metadata, of_backend, random, text, written};
 
-/// Limits of the service.
+/// Limits of the service in bytes.
 const LARGEST_KEY: u64 = 1024;
 const LARGEST_DATA: usize = 64 * 1024;
 
 /// Metadata of a key.
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    /// The key, encrypted by the service, in base64.
+    /// The key as the service has encrypted it, in base64.
     ciphertext: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
             return Err(refused("at most 64 KiB"));
         }
     }
-    // The backend has an argument of the same name, which is a key for objects of a bucket.
+    // The backend has an argument of the same name with another meaning: a key for the objects of a bucket.
     let config: state_gcs::Config = of_backend(arguments, &["kms_encryption_key"])?;
     let kms = Kms::new(&config).map_err(KeyError::configuration)?;
     let Some(stored) = stored else {
@@ -59,7 +59,7 @@ pub(crate) async fn key(arguments: &Arguments, stored: Option<&[u8]>) -> Result<
     let ciphertext = stored.ciphertext.filter(|text| !text.is_empty());
     let ciphertext = ciphertext.ok_or_else(|| KeyError::Metadata("there is no ciphertext".to_owned()))?;
     let mut body = json!({"ciphertext": ciphertext});
-    // The metadata do not have this data, so the configuration must set it for decryption, too.
+    // The metadata does not contain the additional data, so the configuration must have it for decryption, too.
     if let Some(data) = data {
         body["additionalAuthenticatedData"] = data.into();
     }

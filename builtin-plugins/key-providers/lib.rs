@@ -1,11 +1,11 @@
-//! Key providers of clouds, for the encryption of states and saved plans: `aws_kms`, `azure_vault`, `gcp_kms`.
+//! Key providers of cloud services, for the encryption of states and saved plans: `aws_kms`, `azure_vault` and `gcp_kms`.
 //!
-//! The core starts a process for each request, as it does for the key provider `external`. So the clients of clouds, and their
-//! ways to log in, are in no process that does not use them. A request is a JSON document on the standard input, [`Request`],
-//! and its answer is one on the standard output, after a line that names the protocol.
+//! The core starts a process for each request, as for the key provider `external`. So only processes that use a key provider load its cloud
+//! client and credentials. A request is a JSON document on standard input ([`Request`]). The answer on standard output is a line with the
+//! protocol version, and a JSON document.
 //!
-//! Credentials are found as by the backends of the same clouds, whose crates send the requests. The metadata in the answers have
-//! the format of OpenTofu.
+//! The credentials come from the same places as for the backends of the same clouds, whose crates send the requests. The metadata in the
+//! answers has the format of OpenTofu.
 
 mod aws;
 mod azure;
@@ -39,13 +39,13 @@ struct Request {
     metadata: Option<String>,
 }
 
-/// Key with its metadata, which are absent for an existing key.
+/// A key with its metadata; the metadata is `None` for an existing key.
 struct Key {
     key: Vec<u8>,
     metadata: Option<Vec<u8>>,
 }
 
-/// Reason why there is no key, as a clause.
+/// Reason why there is no key, as a clause for a message.
 #[derive(Debug, thiserror::Error)]
 enum KeyError {
     #[error("{0}")]
@@ -78,7 +78,7 @@ impl KeyError {
     }
 }
 
-/// Joins errors to a clause.
+/// Joins errors to a clause for a message.
 fn clause(problems: &Diagnostics) -> String {
     let errors = problems.0.iter().filter(|d| d.severity == Severity::Error);
     let texts: Vec<String> = errors
@@ -87,7 +87,7 @@ fn clause(problems: &Diagnostics) -> String {
     texts.join("; ")
 }
 
-/// Answers one request for a key of this provider.
+/// Answers one request for a key of the key provider `name`.
 #[must_use]
 pub fn serve(name: &str) -> ExitCode {
     let mut text = Vec::new();
@@ -129,7 +129,8 @@ fn answer(name: &str, text: &[u8]) -> Result<Key, KeyError> {
     })
 }
 
-/// Reads the arguments that a backend has as well, without `other`: arguments that mean something else there.
+/// Reads the arguments that a key provider shares with a backend. Arguments in `other` are left out, because they have another meaning in
+/// the backend.
 fn of_backend<C: Cty>(arguments: &Arguments, other: &[&str]) -> Result<C, KeyError> {
     let shared = arguments.iter().filter(|(name, _)| !other.contains(&name.as_str()));
     let document = Json::Object(shared.map(|(name, value)| (name.clone(), value.clone())).collect());
@@ -142,7 +143,7 @@ fn of_backend<C: Cty>(arguments: &Arguments, other: &[&str]) -> Result<C, KeyErr
     C::from_cty(&value).map_err(|e| KeyError::Configuration(e.message))
 }
 
-/// Makes an object of a type: absent attributes become null, others are dropped.
+/// Converts a document to an object of a type: missing attributes become null, and additional ones are dropped.
 fn completed(document: Json, ty: &Type) -> Json {
     match (document, ty) {
         (Json::Object(mut members), Type::Object(object)) => {
@@ -196,7 +197,7 @@ fn written(metadata: &impl Serialize) -> Result<Vec<u8>, KeyError> {
     serde_json::to_vec(metadata).map_err(|e| KeyError::Failure(e.to_string()))
 }
 
-/// Decodes the base64 in a field of an answer.
+/// Decodes the base64 text in a field of an answer.
 fn decoded(answer: &Json, field: &str) -> Result<Vec<u8>, KeyError> {
     let text = answer[field].as_str().ok_or_else(|| KeyError::missing(field))?;
     BASE64.decode(text).map_err(|_| KeyError::missing(field))

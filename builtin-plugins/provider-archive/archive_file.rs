@@ -77,7 +77,7 @@ fn schema() -> Schema {
     Schema::of::<Model>().at_least_one_of(&["source", "source_content_filename", "source_file", "source_dir"])
 }
 
-/// Selects the contents of the archive. More than one argument can be set only if values became known after validation.
+/// Selects the content of the archive. Validation refuses several sources, unless their values became known only afterwards.
 fn selection(model: &Model) -> Selection {
     if let Some(dir) = model.source_dir.as_str() {
         return Selection::Directory {
@@ -141,7 +141,7 @@ fn build(model: Model) -> Result<Model> {
     Ok(Model {
         output_size: written.size.into(),
         output_md5: written.md5.into(),
-        // As in the official provider, the identifier is the checksum.
+        // As in the official provider, the ID is the SHA-1 checksum.
         id: written.sha1.clone().into(),
         output_sha: written.sha1.into(),
         output_sha256: written.sha256.into(),
@@ -164,7 +164,7 @@ impl DataSource for ArchiveFile {
     }
 
     async fn read(&self, config: Model, _cx: &mut Context<()>) -> Result<Model> {
-        // Reading and compressing would block a thread of the runtime.
+        // On a separate thread, since reading and compressing would block a thread of the runtime.
         blocking(move || build(config)).await
     }
 }
@@ -186,7 +186,7 @@ impl Resource for ArchiveFile {
     }
 
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
-        // A refresh makes the archive again, so that changed files show as changed checksums.
+        // A refresh creates the archive again, so that changed files show as changed checksums.
         blocking(move || build(state)).await.map(Some)
     }
 

@@ -1,4 +1,4 @@
-//! Contents of entries, and their modes in an archive.
+//! Content of the entries of an archive, and their modes.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -8,7 +8,7 @@ use system::files::MetadataExt as _;
 use crate::error::ArchiveError;
 use crate::select::{Content, Entry};
 
-/// Opened content of an entry, with its size, and its mode if it is a file.
+/// Opened content of an entry with its size, and with its mode if it is a file.
 pub(crate) struct Opened<'a> {
     pub content: Box<dyn Read + 'a>,
     pub size: u64,
@@ -27,7 +27,7 @@ pub(crate) fn open(entry: &Entry) -> Result<Opened<'_>, ArchiveError> {
                 path: path.clone(),
                 source,
             };
-            // Opening a pipe would block until it has a writer.
+            // Checked before opening, because opening a pipe would block until the pipe has a writer.
             if !path.metadata().map_err(failed)?.is_file() {
                 return Err(ArchiveError::SpecialFile(path.clone()));
             }
@@ -42,7 +42,7 @@ pub(crate) fn open(entry: &Entry) -> Result<Opened<'_>, ArchiveError> {
     }
 }
 
-/// Parses `output_file_mode`: octal after `0` or `0o`, hexadecimal after `0x`, binary after `0b`, else decimal.
+/// Parses `output_file_mode`: octal after `0` or `0o`, hexadecimal after `0x`, binary after `0b`, otherwise decimal.
 pub(crate) fn mode(text: &str) -> Result<u32, ArchiveError> {
     let lower = text.to_ascii_lowercase();
     let parsed = if let Some(digits) = lower.strip_prefix("0x") {
@@ -58,7 +58,7 @@ pub(crate) fn mode(text: &str) -> Result<u32, ArchiveError> {
         lower.parse()
     };
     match parsed {
-        // Rust's parser accepts a sign, which is no digit of a mode.
+        // A sign is refused here, because `from_str_radix` accepts it.
         Ok(mode) if !lower.contains('+') && mode <= i32::MAX as u32 => Ok(mode),
         _ => Err(ArchiveError::Mode(text.to_owned())),
     }

@@ -1,5 +1,4 @@
-//! Tests against checksums that version 2.8.0 of the official provider computes for the same files
-//! and texts.
+//! Tests that compare checksums with those that version 2.8.0 of the official provider computes for the same files and texts.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -35,7 +34,7 @@ async fn archives_have_the_official_checksums() {
         filename: filename.into(),
         content: content.into(),
     };
-    // A case has the arguments of the archive, then the checksums as zip and as tar.gz.
+    // A case has the arguments of the archive, and the SHA-256 checksums of the archive as zip and as tar.gz.
     type Case<'a> = (Vec<(&'a str, Value)>, &'a str, &'a str);
     let cases: [Case<'_>; 5] = [
         (
@@ -84,7 +83,7 @@ async fn archives_have_the_official_checksums() {
     }
 }
 
-/// Python and common programs can read the archives, if they are installed.
+/// Python and common programs can read the archives. Programs that are not installed are skipped.
 #[tokio::test]
 #[allow(clippy::print_stderr, reason = "what is left out is told")]
 async fn others_read_them() {

@@ -1,4 +1,4 @@
-//! Contents of an archive and their order.
+//! Selection of the content of an archive, and its order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,12 +20,12 @@ pub(crate) struct Entry {
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Content {
-    /// A file on this machine, which also determines the mode.
+    /// A file on this machine, from which the entry also gets its mode.
     File(PathBuf),
     Text(String),
 }
 
-/// Contents that a configuration selects.
+/// Sources of an archive's content in a configuration.
 pub(crate) enum Selection {
     File(PathBuf),
     /// Every file below a directory.
@@ -34,7 +34,7 @@ pub(crate) enum Selection {
         excludes: Vec<String>,
         /// True if symbolic links to directories are followed.
         follow: bool,
-        /// Path of the archive, which is left out when an earlier one is found in the directory.
+        /// Path of the archive. An earlier archive at this path is not an input.
         output: PathBuf,
     },
     Texts(Vec<(String, String)>),
@@ -44,7 +44,7 @@ pub(crate) enum Selection {
 pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> {
     match selection {
         Selection::Texts(texts) => {
-            // The last of several texts with the same name wins.
+            // If several texts have the same name, the last one is used.
             let texts: BTreeMap<String, String> = texts.into_iter().collect();
             let entry = |(name, text): (String, String)| Entry {
                 name: name.into_bytes(),
@@ -84,7 +84,7 @@ pub(crate) fn entries(selection: Selection) -> Result<Vec<Entry>, ArchiveError> 
             let mut walk = Walk {
                 excludes: patterns.collect::<Result<_, _>>()?,
                 follow,
-                // The output is compared by inode: the archive may have another path, through a link.
+                // The output is compared by inode, since a link may give it another path.
                 output: Identity::at(&output).ok(),
                 above: Vec::new(),
                 found: Vec::new(),
@@ -116,7 +116,7 @@ struct Walk {
     excludes: Vec<Pattern>,
     follow: bool,
     output: Option<Identity>,
-    /// Directories that are being walked, outermost first. A link to one of them would never end.
+    /// Directories that are being walked, outermost first. Following a link to one of them would never end.
     above: Vec<Identity>,
     found: Vec<Entry>,
 }
@@ -135,7 +135,7 @@ impl Walk {
         self.above.push(own);
         let listed = fs::read_dir(dir).and_then(|entries| entries.map(|e| e.map(|e| e.file_name())).collect());
         let mut names: Vec<_> = listed.map_err(|e| unreadable(dir, e))?;
-        // The order of a directory depends on the file system, and the archive must not.
+        // Sorted, because the order of a directory depends on the file system, and the archive must not depend on it.
         names.sort();
         for base in names {
             let path = dir.join(&base);

@@ -19,7 +19,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
     let mut out = Gzip::new(out);
     for entry in entries {
         let opened = content::open(entry)?;
-        // Texts have the mode 0, as in the official provider.
+        // Entries from texts have mode 0, as in the official provider.
         let mode = match mode {
             Some(mode) => content::mode(mode)?,
             None => opened.mode.unwrap_or(0),
@@ -57,8 +57,7 @@ fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Re
             }
         }
     }
-    // As in Go's library, a size with too many octal digits for the field is in an extended record, and the field
-    // is zero.
+    // As in Go's library, a size with too many octal digits for its field is written in an extended header record, and the field is zero.
     if size > LARGEST {
         record(&mut records, "size", size.to_string().as_bytes());
         header.set_size(0);
@@ -78,12 +77,11 @@ fn put(out: &mut impl Write, name: &[u8], mode: u32, size: u64, content: impl Re
     padded(out, size, content)
 }
 
-/// Returns a header without owners and times.
+/// Returns a header without owners and times, so that the same files give the same bytes for every user and at any time.
 fn header(mode: u32, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(EntryType::Regular);
     header.set_mode(mode);
-    // The same files must give the same bytes, for every user and at any time.
     header.set_uid(0);
     header.set_gid(0);
     header.set_mtime(0);
@@ -91,8 +89,8 @@ fn header(mode: u32, size: u64) -> Header {
     header
 }
 
-/// Writes the checksum of a header: six digits, a zero byte and a space. Other encodings of this field exist, but
-/// archives are compared byte by byte.
+/// Writes the checksum of a header as six digits, a zero byte and a space. Readers also accept other forms, but users compare archives byte
+/// by byte.
 fn close(header: &mut Header) {
     const FIELD: std::ops::Range<usize> = 148..156;
     let bytes = header.as_mut_bytes();
@@ -101,11 +99,11 @@ fn close(header: &mut Header) {
     copy(&mut bytes[FIELD], format!("{sum:06o}\0 ").as_bytes());
 }
 
-/// Returns the name of a file's extended header, in a directory beside the file, truncated to its field.
+/// Returns the name of a file's extended header, truncated to the length of its field. The name is in a directory beside the file.
 fn beside(name: &[u8]) -> Vec<u8> {
     let split = name.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
     let (directory, file) = name.split_at(split);
-    // Go's library uses this name, and archives are compared byte by byte.
+    // Go's library uses this name, and users compare archives byte by byte.
     let mut whole = ascii(&[directory, b"PaxHeaders.0/", file].concat());
     whole.truncate(NAME);
     while whole.last() == Some(&b'/') {
@@ -114,14 +112,14 @@ fn beside(name: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// ASCII form of a name for a header field.
+/// Returns the ASCII characters of a name, for a header field.
 fn ascii(name: &[u8]) -> Vec<u8> {
     name.iter().copied().filter(u8::is_ascii).collect()
 }
 
 /// Copies the content, padded to whole blocks.
 fn padded(out: &mut impl Write, size: u64, content: impl Read) -> io::Result<()> {
-    // The header has announced the size, and a file that grows must not write into the next entry.
+    // The header already has the size, so bytes of a file that has grown since must not overwrite the next entry.
     let copied = io::copy(&mut content.take(size), out)?;
     if copied != size {
         return Err(io::Error::other("the file became shorter while it was read"));
@@ -130,16 +128,16 @@ fn padded(out: &mut impl Write, size: u64, content: impl Read) -> io::Result<()>
     io::copy(&mut io::repeat(0).take(rest), out).map(|_| ())
 }
 
-/// Splits the name into the two fields of a header; `None` if they cannot hold it.
+/// Splits a name into the fields for prefix and name; `None` if it does not fit.
 fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
-    // Like Go's library, which puts even a short name of this kind into an extended header.
+    // As in Go's library, a name that is not ASCII is put into an extended header even if it is short.
     if !name.is_ascii() {
         return None;
     }
     if name.len() <= NAME {
         return Some((b"", name));
     }
-    // The slash between prefix and name is stored in neither of the two fields.
+    // The slash between prefix and name is in neither field.
     let longest = name.len().min(PREFIX + 1);
     let slash = name
         .get(..longest)?
@@ -156,7 +154,7 @@ fn copy(field: &mut [u8], bytes: &[u8]) {
     }
 }
 
-/// Appends a record of an extended header: its length including its own digits, a name and a value.
+/// Appends a record to an extended header: its length (including the digits of the length), a name and a value.
 fn record(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     let rest = name.len() + value.len() + 3;
     let mut length = rest;

@@ -1,4 +1,4 @@
-//! Tests of archives that other implementations read.
+//! Tests of archives, which are read with other implementations of the formats.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -64,7 +64,7 @@ async fn error(config: &[(&str, Value)]) -> String {
         .collect()
 }
 
-/// Returns names, modes and contents of an archive in its order.
+/// Returns the names, modes and contents of an archive, in the order of its entries.
 fn read(path: &Path) -> Vec<(String, u32, String)> {
     let mut out = Vec::new();
     let file = fs::File::open(path).unwrap();
@@ -133,7 +133,7 @@ async fn a_directory_in_both_formats() {
         assert_eq!(state.get("output_size"), Some(&Value::number(bytes.len() as i64)));
         assert_eq!(state.get("id"), state.get("output_sha"));
 
-        // Modification times and an earlier archive do not change the result.
+        // The result does not depend on modification times, or on an archive from an earlier run.
         let touched = fs::File::options()
             .append(true)
             .open(dir.path().join("in/a.txt"))
@@ -211,7 +211,7 @@ async fn texts_and_single_files() {
         let wrong = common(vec![("source_file", path(&file)), ("output_file_mode", "rw".into())]);
         assert!(error(&wrong).await.contains("error parsing output_file_mode value: rw"));
     }
-    // In a zip file, texts have no mode that could be invalid.
+    // In a zip file, the configured mode is not used for texts, so an invalid one is no error.
     let zip = [
         ("type", "zip".into()),
         ("output_path", path(&dir.path().join("out.zip"))),
@@ -221,7 +221,7 @@ async fn texts_and_single_files() {
     make(&zip).await.unwrap();
 }
 
-/// Fields of zip files that users' checksums depend on.
+/// Checks the fields of a zip file, because the checksums that users compare depend on them.
 #[tokio::test]
 async fn headers_of_a_zip_file() {
     let dir = tree();
@@ -408,7 +408,7 @@ async fn an_archive_is_replaced_as_a_whole() {
     };
     make(&config("old")).await.unwrap();
     let old = fs::read(&out).unwrap();
-    // A reader that has the old archive open can continue to read it.
+    // The archive is replaced by a rename, so a reader that has the old archive open can continue to read it.
     fs::hard_link(&out, &link).unwrap();
     make(&config("new content")).await.unwrap();
     assert_ne!(fs::read(&out).unwrap(), old);

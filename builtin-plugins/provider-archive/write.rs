@@ -1,4 +1,4 @@
-//! Writing an archive to a temporary file and then to its path. After a failure, the previous archive remains, if the file at the
+//! Writes an archive to a temporary file, then to its path. If a step fails, the previous archive remains, provided that the file at the
 //! path can be replaced.
 
 use std::fs::File;
@@ -38,9 +38,9 @@ pub(crate) struct Written {
     pub base64sha512: String,
 }
 
-/// Writes an archive. `mode` is `output_file_mode`.
+/// Writes an archive. `mode` is the value of `output_file_mode`.
 pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> Result<Archive, ArchiveError> {
-    // Without a name, so that a killed process leaves no file behind.
+    // The file has no name, so that a killed process leaves no file behind.
     let mut file = tempfile::tempfile().map_err(ArchiveError::TemporaryFile)?;
     let out = BufWriter::new(&mut file);
     match format {
@@ -53,7 +53,7 @@ pub(crate) fn archive(format: Format, entries: &[Entry], mode: Option<&str>) -> 
 impl Archive {
     /// Copies the archive to its path, and computes its checksums.
     pub fn store(mut self, path: &Path) -> io::Result<Written> {
-        /// Readable by others as far as the umask allows. The archive can be made again, so it need not survive a power failure.
+        /// Other users can read the archive if the umask allows that. It can be created again, so it need not survive a power failure.
         const POLICY: Policy = Policy {
             durable: false,
             ..Policy::SHARED
@@ -63,7 +63,7 @@ impl Archive {
         let (mut md5, mut sha1) = (Md5::new(), Sha1::new());
         let (mut sha256, mut sha512) = (Sha256::new(), Sha512::new());
         let mut size = 0i64;
-        // All checksums in one pass, as archives may be large.
+        // All checksums are computed in one pass, since archives may be large.
         let mut buffer = vec![0; 1 << 16];
         loop {
             let n = match self.0.read(&mut buffer) {

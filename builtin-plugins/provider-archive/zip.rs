@@ -1,7 +1,7 @@
 //! Archives of type `zip`.
 //!
-//! Written here and not by a library, because users compare checksums: the value of every field, including invalid
-//! dates, is part of the provider's behavior.
+//! This module replaces a library because users compare checksums: the value of every field, including invalid dates, is part of the
+//! provider's behavior.
 
 use std::io::{self, Read, Write};
 
@@ -12,7 +12,7 @@ use crate::content;
 use crate::error::ArchiveError;
 use crate::select::Entry;
 
-/// Flag: the sizes follow the data, since they are not known before.
+/// Flag: the checksum and the sizes follow the data, because they are not known before.
 const SIZES_FOLLOW: u16 = 1 << 3;
 /// Flag: the name is in UTF-8.
 const UTF8: u16 = 1 << 11;
@@ -24,7 +24,7 @@ const UNIX: u16 = 3 << 8;
 const FILE_DATE: u16 = 0x8a21;
 const REGULAR_FILE: u32 = 0o100_000;
 const READ_ONLY: u32 = 1;
-/// Marker in a 32-bit field whose value is in the zip64 record.
+/// Value of a 32-bit field if the real value is in the zip64 record.
 const LARGE: u32 = u32::MAX;
 
 /// Entry of the central directory.
@@ -57,7 +57,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
             offset: out.count,
         };
         if let Some(own) = opened.mode {
-            // Texts have no mode, no creator and no date in the official provider's archives.
+            // As in the official provider, entries from texts have no mode, no creator and no date.
             let mode = mode.map(content::mode).transpose()?.map_or(own, |mode| mode & 0o777);
             let read_only = if mode & 0o200 == 0 { READ_ONLY } else { 0 };
             new.attributes = (REGULAR_FILE | mode) << 16 | read_only;
@@ -74,7 +74,7 @@ pub(crate) fn write(out: impl Write, entries: &[Entry], mode: Option<&str>) -> R
     finish(&mut out, &listed).map_err(ArchiveError::Finish)
 }
 
-/// Returns true if the name needs the UTF-8 flag: without it readers assume code page 437.
+/// Returns true if the name needs the UTF-8 flag. Without the flag, readers assume code page 437.
 fn needs_utf8(name: &[u8]) -> bool {
     std::str::from_utf8(name).is_ok() && name.iter().any(|b| !(0x20..0x7e).contains(b) || *b == b'\\')
 }
@@ -128,7 +128,7 @@ impl Listed {
     }
 }
 
-/// Returns the value if it fits in 32 bits, else the marker of zip64.
+/// Returns the value if it fits in 32 bits, otherwise the marker for zip64.
 fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(LARGE)
 }
@@ -142,7 +142,7 @@ fn finish(out: &mut Counter<impl Write>, listed: &[Listed]) -> io::Result<()> {
         let mut record = Fields::new(0x0201_4b50);
         record.u16s(&[entry.creator | VERSION_20, version, entry.flags, DEFLATE, 0, entry.date]);
         if large {
-            // All values are in the zip64 record if one of them does not fit.
+            // If one value does not fit, all values are in the zip64 record.
             record.u32s(&[entry.crc, LARGE, LARGE]);
         } else {
             record.u32s(&[entry.crc, short(entry.compressed), short(entry.size)]);
@@ -181,7 +181,7 @@ fn finish(out: &mut Counter<impl Write>, listed: &[Listed]) -> io::Result<()> {
     out.flush()
 }
 
-/// A record: a signature, then little-endian fields.
+/// Bytes of a record: a signature, followed by little-endian fields.
 struct Fields(Vec<u8>);
 
 impl Fields {

@@ -51,11 +51,11 @@ fn cannot_render(problem: String) -> Diagnostic {
     Diagnostic::error("Unable to render cloudinit config to MIME multi-part file", problem)
 }
 
-/// Rejects compression without base64. Unknown arguments are checked again when they are known.
+/// Rejects compression without base64. Unknown arguments are accepted, and checked again once they are known.
 fn check(config: &Model) -> Diagnostics {
     let wanted = |attr: &Attr<bool>| match attr {
         Attr::Known(wanted) => Some(*wanted),
-        // An argument that is not set has its default here, which is true for both arguments.
+        // Validation sees null for an argument that is not set. The default of both arguments is true.
         Attr::Null => Some(true),
         Attr::Unknown => None,
     };
@@ -77,7 +77,7 @@ fn complete(config: Model) -> Result<Model> {
     if problems.has_errors() {
         return Err(problems);
     }
-    // Planned values may have become known since validation.
+    // The boundary is checked again, since it may have become known only after validation.
     let boundary = config.boundary.or(BOUNDARY.to_owned());
     if let Some(problem) = render::boundary_problem(&boundary) {
         return Err(cannot_render(problem).into());
@@ -172,7 +172,7 @@ mod tests {
 
     use super::Part;
 
-    /// Returns a part with content only; its type is left to the provider.
+    /// Returns a part that has only content; its type is the default.
     fn part(content: &str) -> Part {
         Part {
             content: content.into(),
@@ -298,7 +298,7 @@ mod tests {
                 assert!(errors.iter().any(|e| e.summary == summary), "{config:?}: {errors:?}");
             }
         }
-        // An unknown value is no mistake yet.
+        // Unknown values pass validation.
         let unknown = [
             ("part", Value::unknown(Vec::<Part>::ty())),
             ("gzip", Value::unknown(Type::Bool)),
@@ -307,7 +307,7 @@ mod tests {
         assert!(!harness.validate("cloudinit_config", &unknown).has_errors());
     }
 
-    /// Bytes of version 2.4.0 of the official provider: other bytes would be other user data, and replace the machine.
+    /// The bytes are those of version 2.4.0 of the official provider. Other bytes would be other user data, and would replace the machine.
     #[tokio::test]
     async fn compressed_messages_are_the_official_ones() {
         let harness = Harness::new(crate::provider());

@@ -1,7 +1,7 @@
-//! The `cloudinit` provider: user data for machines that start, as one MIME message of several parts.
+//! The `cloudinit` provider: user data for machines that start, as one multipart MIME message.
 //!
-//! It implements version 2.4.0 of the official provider. Of the crates of this workspace it may use only the SDK, `cty` and
-//! `deflate`. The older `template` provider renders the same messages by [`render`].
+//! It implements version 2.4.0 of the official provider. Of the crates of this workspace it may use only the SDK, `cty` and `deflate`. The
+//! older `template` provider uses [`render`] for the same messages.
 
 mod config;
 pub mod render;
@@ -14,7 +14,7 @@ pub const NAME: &str = "cloudinit";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.4.0";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.2.0", "2.3.0", "2.3.1", "2.3.2", "2.3.3", "2.3.4", "2.3.5", "2.3.6", "2.3.7",
 ];

@@ -1,4 +1,5 @@
-//! The MIME message, byte by byte: a different message would be other user data, and replace machines.
+//! The MIME message. Every byte is as in the official provider, since a different message would be other user data, and would replace
+//! machines.
 
 use std::io::{self, Write};
 
@@ -7,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use deflate::Gzip;
 use flate2::Crc;
 
-/// A part of the message. Empty fields are left out, except that the type is then `text/plain`.
+/// A part of the message. Empty fields have no header, except that an empty content type becomes `text/plain`.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
     /// Content of the part, as it is sent.
@@ -25,7 +26,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain";
 /// Default line between the parts.
 pub const BOUNDARY: &str = "MIMEBOUNDARY";
 
-/// Problem of a boundary by the rules of MIME (RFC 2046), as the end of a sentence.
+/// Returns the reason why a boundary is invalid in MIME (RFC 2046), as the end of a sentence.
 pub(crate) fn boundary_problem(boundary: &str) -> Option<String> {
     let fine = |c: char| c.is_ascii_alphanumeric() || "'()+_,-./:=? ".contains(c);
     if (1..=70).contains(&boundary.len()) && boundary.chars().all(fine) && !boundary.ends_with(' ') {
@@ -68,7 +69,7 @@ pub fn message(parts: &[Part<'_>], boundary: &str) -> String {
 
 /// Encodes the message as configured.
 pub fn encode(message: String, gzip: bool, base64: bool) -> io::Result<String> {
-    // Compressed data is no text, so it is always in Base64.
+    // Compressed data is not text, so it is always in base64.
     if !gzip {
         return Ok(if base64 { STANDARD.encode(message) } else { message });
     }
@@ -77,7 +78,7 @@ pub fn encode(message: String, gzip: bool, base64: bool) -> io::Result<String> {
     bytes.map(|bytes| STANDARD.encode(bytes))
 }
 
-/// Returns the checksum of a result, which is its identifier in the state.
+/// Returns the CRC-32 of a result, which is its ID in the state.
 pub fn checksum(rendered: &str) -> String {
     let mut crc = Crc::new();
     crc.update(rendered.as_bytes());

@@ -1,4 +1,4 @@
-//! Data sources: answers of the system's resolver, in an order that does not depend on the server, except for TXT
+//! Data sources: answers of the system's resolver. They are sorted, so that they do not depend on the order of the server, except for TXT
 //! records.
 
 use std::cmp::Reverse;
@@ -19,7 +19,7 @@ fn failed(kind: &str, name: &str, reason: impl std::fmt::Display) -> Diagnostics
     .into()
 }
 
-/// Queries the records of one type; `pick` extracts their data.
+/// Queries the records of one type; `pick` extracts the data of each record.
 async fn answers<T>(name: &str, kind: RecordType, pick: impl Fn(&RData) -> Option<T>) -> Result<Vec<T>> {
     let records = lookup::records(name, kind)
         .await
@@ -27,7 +27,7 @@ async fn answers<T>(name: &str, kind: RecordType, pick: impl Fn(&RData) -> Optio
     Ok(records.iter().filter_map(|record| pick(&record.data)).collect())
 }
 
-/// Implements a data source by a function from its configuration to its result.
+/// Implements a data source with a function from its configuration to its result.
 macro_rules! data_source {
     ($name:ident($model:ident): $description:literal, $read:path) => {
         pub(crate) struct $name;
@@ -63,10 +63,10 @@ model! {
 async fn addresses(config: Addresses, kind: &str, pick: impl Fn(&IpAddr) -> bool) -> Result<Addresses> {
     let host = config.host.text();
     let found = lookup::addresses(host).await.map_err(|e| failed(kind, host, e))?;
-    // An IPv4-mapped IPv6 address is an IPv4 address.
+    // An IPv4-mapped IPv6 address counts as an IPv4 address.
     let found = found.into_iter().map(|a| a.to_canonical()).filter(pick);
     let mut addrs: Vec<String> = found.map(|a| a.to_string()).collect();
-    // Servers rotate their answers, which must not look like a change.
+    // Servers rotate the order of their answers, which must not appear as a change.
     addrs.sort();
     Ok(Addresses {
         id: config.host.clone(),
@@ -239,7 +239,7 @@ data_source!(Srv(Servers): "The servers of a service.", servers);
 async fn servers(config: Servers) -> Result<Servers> {
     let mut found = answers(config.service.text(), RecordType::SRV, |data| match data {
         RData::SRV(srv) => Some((
-            // As the official provider sorts them: by priority, and among equals the largest weight first.
+            // Sorted as in the official provider: by priority, then the largest weight first.
             srv.priority,
             Reverse(srv.weight),
             text::name_text(&srv.target),
@@ -283,7 +283,7 @@ data_source!(Txt(Texts): "The texts of a name.", texts);
 async fn texts(config: Texts) -> Result<Texts> {
     let found = answers(config.host.text(), RecordType::TXT, |data| match data {
         RData::TXT(txt) => {
-            // The strings of a record are one text, in pieces of at most 255 bytes.
+            // The strings of a record are the pieces of one text; each has at most 255 bytes.
             let bytes: Vec<u8> = txt.txt_data.iter().flatten().copied().collect();
             Some(String::from_utf8_lossy(&bytes).into_owned())
         }

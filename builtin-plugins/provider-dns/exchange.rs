@@ -16,16 +16,16 @@ use crate::lookup;
 use crate::settings::{Settings, Transport};
 use crate::tsig;
 
-/// Size of UDP answers that is offered after one was truncated.
+/// Size of UDP answers that is offered to the server after a smaller answer was truncated.
 const LARGER: u16 = 4096;
 
-/// Sends messages to the server of the provider's configuration.
+/// Sends messages to the server in the provider's configuration.
 #[derive(Debug)]
 pub(crate) struct Client {
     settings: Settings,
 }
 
-/// Reason for a missing answer.
+/// Reason why there is no answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     Timeout(Duration),
@@ -46,7 +46,7 @@ fn other(what: impl Into<String>) -> Failure {
     Failure::Other(what.into())
 }
 
-/// Describes an error of a socket with the address of its peer.
+/// Returns a function that adds the address of the peer to an error of its socket.
 fn broken(peer: SocketAddr) -> impl Fn(io::Error) -> Failure {
     move |error| Failure::Other(format!("{peer}: {error}"))
 }
@@ -56,7 +56,7 @@ impl Client {
         Client { settings }
     }
 
-    /// Returns true if the configuration or the environment names a server.
+    /// Returns true if the configuration or the environment sets a server.
     pub fn has_server(&self) -> bool {
         self.settings.server.is_some()
     }
@@ -66,8 +66,8 @@ impl Client {
         self.settings.recursive
     }
 
-    /// Sends a message until it is answered or the attempts are used up. After a truncated answer the message is sent with a
-    /// larger size for answers, then over TCP, each time with all attempts.
+    /// Sends a message until it is answered or all attempts are used. If the answer is truncated, the message is sent again with a larger
+    /// size for answers, and after that over TCP. Each of these has its own attempts.
     pub async fn exchange(&self, mut message: Message) -> Result<Message, Failure> {
         let mut transport = self.settings.transport;
         let mut tries = self.settings.retries;
@@ -96,7 +96,7 @@ impl Client {
                 Ok(answer) => return Ok(answer),
             };
             tries -= 1;
-            // As in the official provider, the number includes the first attempt.
+            // As in the official provider, the number of retries includes the first attempt.
             if tries <= 0 {
                 return Err(other(format!("unable to complete DNS exchange: {problem}")));
             }
@@ -109,7 +109,7 @@ impl Client {
             .to_vec()
             .map_err(|e| other(format!("the message cannot be written: {e}")))?;
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        // The message is signed again for each attempt, since the time is a part of the signature.
+        // The message is signed again for each attempt, since the signature contains the time.
         let signed = match &self.settings.key {
             Some(key) => {
                 let signed = key.sign(&bytes, now());
@@ -122,7 +122,7 @@ impl Client {
         };
         let request = signed.as_ref().map_or(&bytes, |(_, (message, _))| message);
         let limit = self.settings.timeout;
-        // Resolution of the server's name has a limit of its own, so that it does not use up that of the exchange.
+        // Resolving the server's name has a time limit of its own, so that it does not shorten the time for the exchange.
         let peers = timeout(limit.saturating_mul(3), self.peers(transport))
             .await
             .map_err(|_| Failure::Timeout(limit))??;
@@ -147,8 +147,8 @@ impl Client {
         if let Some((key, (_, mac))) = &signed {
             match key.verify(&answer, mac, now()) {
                 Ok(()) => {}
-                // A server may refuse a message before it verifies signatures, so an unsigned answer is accepted only
-                // if it is a refusal.
+                // A server may refuse a message before it verifies the signature, so an unsigned refusal is accepted. All other unsigned
+                // answers are errors.
                 Err(tsig::Problem::Unsigned) if is_refusal(parsed.metadata.response_code) => {}
                 Err(problem) => return Err(other(problem.to_string())),
             }
@@ -160,7 +160,7 @@ impl Client {
     async fn peers(&self, transport: Transport) -> Result<Vec<SocketAddr>, Failure> {
         let addresses = match self.settings.server.as_deref().unwrap_or_default() {
             "" => vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)],
-            // IPv6 addresses may be in brackets.
+            // An IPv6 address may be in brackets.
             server => match server.trim_matches(['[', ']']).parse() {
                 Ok(address) => vec![address],
                 Err(_) => lookup::addresses(server)
@@ -190,13 +190,13 @@ async fn udp(peer: SocketAddr, request: &[u8]) -> Result<Vec<u8>, Failure> {
     };
     let broken = broken(peer);
     let socket = UdpSocket::bind((local, 0)).await.map_err(&broken)?;
-    // A connected socket receives only messages of its peer.
+    // A connected UDP socket receives messages from its peer only.
     socket.connect(peer).await.map_err(&broken)?;
     socket.send(request).await.map_err(&broken)?;
     let mut buffer = vec![0; usize::from(u16::MAX)];
     loop {
         let size = socket.recv(&mut buffer).await.map_err(&broken)?;
-        // Late answers to earlier messages, and messages of others, are ignored.
+        // The ID must match: late answers to earlier messages, and messages of others, are ignored.
         if size >= 2 && buffer.get(..2) == request.get(..2) {
             buffer.truncate(size);
             return Ok(buffer);
@@ -208,14 +208,14 @@ async fn tcp(peer: SocketAddr, request: &[u8]) -> Result<Vec<u8>, Failure> {
     let broken = broken(peer);
     let size = u16::try_from(request.len()).map_err(|_| other("the message is larger than 64 KiB"))?;
     let mut stream = TcpStream::connect(peer).await.map_err(&broken)?;
-    // Over TCP, the length in two bytes precedes a message (RFC 1035, 4.2.2).
+    // Over TCP, a message follows its length in two bytes (RFC 1035, section 4.2.2).
     let mut bytes = size.to_be_bytes().to_vec();
     bytes.extend_from_slice(request);
     stream.write_all(&bytes).await.map_err(&broken)?;
     let size = stream.read_u16().await.map_err(&broken)?;
     let mut answer = vec![0; usize::from(size)];
     stream.read_exact(&mut answer).await.map_err(&broken)?;
-    // An answer begins with the ID of its question.
+    // The first two bytes of a message are its ID, which the answer repeats.
     if answer.get(..2) != request.get(..2) {
         return Err(other(format!("{peer}: the answer is one to another question")));
     }

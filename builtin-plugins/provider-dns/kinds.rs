@@ -1,4 +1,4 @@
-//! The eight types of records, each with its conversion.
+//! The eight types of records, with their conversions to and from record data.
 
 use std::net::Ipv6Addr;
 
@@ -12,7 +12,7 @@ use crate::text::{self, TextError};
 
 const TTL: i64 = 3600;
 
-// A model that begins with the attributes that all record sets have.
+// Defines a model with the attributes that all record sets have, and its own.
 macro_rules! record_model {
     (
         $(#[$meta:meta])*

@@ -1,19 +1,20 @@
 //! The `dns` provider: records in zones with dynamic updates, and answers of the system's resolver.
 //!
-//! Managed resources are sets of records of one name and type. [`records`] has what is common to them, with the messages of RFC
-//! 2136; [`kinds`] has the types. [`settings`] has the server and the credentials, [`exchange`] sends and receives, and [`tsig`]
-//! signs (RFC 8945). [`text`] converts names and strings in the form of zone files. The data sources ([`data`]) use the system's
-//! resolver ([`lookup`]) and do not need the provider's configuration.
+//! A managed resource is a set of records with the same name and type. [`records`] has their common code, with the messages of RFC 2136;
+//! [`kinds`] has the types. [`settings`] has the server and the credentials, [`exchange`] sends and receives messages, and [`tsig`] signs
+//! them (RFC 8945). [`text`] converts names and strings in the form of zone files. The data sources ([`data`]) use the system's resolver
+//! ([`lookup`]), and do not need the provider's configuration.
 //!
-//! It implements version 3.6.1 of the official provider. Of the crates of this workspace it may use only the SDK. It differs
-//! from the official provider where that one hinders users:
-//! - `recursive` has effect (there, the flag is cleared before the query is sent).
-//! - After a failed update, an A or AAAA set stays in the state (there, it is forgotten).
-//! - If the server writes a name or an address differently (`Mail.example.`, `10.0.0.01`, `2001:0db8::1`, other escapes in a TXT
-//!   string), the spelling of the configuration stays (there, an inconsistent result or a change in every plan).
-//! - After a truncated answer, the query is signed again (there, the repetition is not signed).
-//! - Answers to signed messages must be signed, unless they are errors (there, any answer is accepted).
-//! - GSS-TSIG is refused: it needs the Kerberos of the machine.
+//! It implements version 3.6.1 of the official provider. Of the crates of this workspace it may use only the SDK. It differs from the
+//! official provider in these points, in favor of users:
+//! - `recursive` has an effect. The official provider clears the flag before it sends a query.
+//! - After a failed update, an A or AAAA set stays in the state. The official provider drops it.
+//! - The server may write a name or an address in another form (`Mail.example.`, `10.0.0.01`, `2001:0db8::1`, other escapes in a TXT
+//!   string). The form of the configuration is then kept. In the official provider, this is an inconsistent result, or a change in every
+//!   plan.
+//! - After a truncated answer, the repeated query is signed again. The official provider does not sign it.
+//! - Answers to signed messages must be signed, unless they are errors. The official provider accepts any answer.
+//! - GSS-TSIG is refused, because it needs the Kerberos installation of the machine.
 
 /// Entry points of the fuzz targets.
 #[doc(hidden)]
@@ -23,7 +24,7 @@ pub mod fuzzing {
 
     use crate::tsig::{Algorithm, Key};
 
-    /// Reads a server's answer as an update does, including its signature.
+    /// Reads a server's answer to an update, including its signature.
     pub fn answer(bytes: &[u8]) {
         drop(Message::from_vec(bytes));
         let algorithms = ["hmac-md5", "hmac-sha1", "hmac-sha256", "hmac-sha512"];
@@ -65,7 +66,7 @@ pub const NAME: &str = "dns";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "3.6.1";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &[
     "3.0.0", "3.0.1", "3.1.0", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0", "3.3.1", "3.3.2", "3.4.0",
     "3.4.1", "3.4.2", "3.4.3", "3.5.0", "3.6.0",
@@ -113,7 +114,7 @@ impl Provider for Dns {
     }
 }
 
-/// Returns an environment variable that is not empty.
+/// Returns the value of an environment variable; `None` if it is unset or empty.
 #[expect(
     clippy::disallowed_methods,
     reason = "the environment has the settings that the configuration leaves out"
@@ -227,7 +228,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_server_addresses_cannot_be_managed() {
-        // The provider would use a server that is set in the environment.
+        // Skipped if the environment sets a server, because the provider would use it.
         if variable("DNS_UPDATE_SERVER").is_some() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Name resolution as this machine does it: the hosts file, then the servers in `/etc/resolv.conf`.
+//! Name resolution with the settings of this machine: the hosts file, then the servers in `/etc/resolv.conf`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -18,10 +18,10 @@ pub(crate) enum LookupError {
     Name(hickory_proto::ProtoError),
     #[error("{0:?} is no address")]
     Address(String),
-    /// The servers answered, but with no records.
+    /// The servers have answered, but there are no records.
     #[error("there are no records of it")]
     NoRecords,
-    /// The resolver could not be set up, or no server answered with success.
+    /// The resolver could not be set up, or no server answered successfully.
     #[error(transparent)]
     Resolver(#[from] NetError),
 }
@@ -33,7 +33,7 @@ struct Line {
 }
 
 fn hosts() -> Vec<Line> {
-    // The file is read for each lookup: a plugin process may live long, and the file is small.
+    // The file is read for each lookup: it is small, and may change while the plugin process runs.
     let text = std::fs::read_to_string(HOSTS).unwrap_or_default();
     lines(&text)
 }
@@ -41,7 +41,7 @@ fn hosts() -> Vec<Line> {
 fn lines(text: &str) -> Vec<Line> {
     let line = |line: &str| {
         let mut words = line.split('#').next()?.split_whitespace();
-        // The zone of an address (`fe80::1%eth0`) has no meaning in DNS.
+        // The zone of an IPv6 address (`fe80::1%eth0`) has no meaning in DNS, and is dropped.
         let address = words.next()?.split('%').next()?.parse().ok()?;
         let names = words.map(str::to_owned).collect();
         Some(Line { address, names })
@@ -59,7 +59,7 @@ impl Line {
     }
 }
 
-/// Appends the dot to a name, unless it is a single word.
+/// Appends a dot to a name, unless the name has no dot at all.
 fn complete(name: &str) -> String {
     if name.contains('.') && !name.ends_with('.') {
         format!("{name}.")
@@ -72,13 +72,13 @@ fn resolver() -> Result<TokioResolver, LookupError> {
     let provider = TokioRuntimeProvider::default();
     let mut builder = match Resolver::builder(provider.clone()) {
         Ok(builder) => builder,
-        // Without a configuration, a resolver on this machine is assumed, as in Go's library.
+        // If `resolv.conf` cannot be read, a resolver on this machine is assumed, as in Go's library.
         Err(_) => {
             let local = NameServerConfig::udp_and_tcp(IpAddr::V4(Ipv4Addr::LOCALHOST));
             Resolver::builder_with_config(ResolverConfig::from_parts(None, Vec::new(), vec![local]), provider)
         }
     };
-    // The records of aliases are needed for the canonical name, which is found through the aliases.
+    // Records of intermediate aliases are kept, because the canonical name is found by following them.
     builder.options_mut().preserve_intermediates = true;
     Ok(builder.build()?)
 }
@@ -90,7 +90,7 @@ pub(crate) async fn records(host: &str, kind: RecordType) -> Result<Vec<Record>,
     Ok(found.answers().to_vec())
 }
 
-/// Returns the addresses of a host, of both families. An entry of the hosts file excludes DNS.
+/// Returns the IPv4 and IPv6 addresses of a host. If the hosts file has the host, DNS is not queried.
 pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     if let Ok(address) = host.parse() {
         return Ok(vec![address]);
@@ -105,7 +105,7 @@ pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     }
     let name: Name = host.parse().map_err(LookupError::Name)?;
     let mut builder = resolver()?;
-    // The hosts file has been consulted above, for both families together.
+    // Without the hosts file, which was consulted above for both families.
     builder.set_hosts(std::sync::Arc::default());
     let found = tokio::join!(
         builder.lookup(name.clone(), RecordType::A),
@@ -117,7 +117,7 @@ pub(crate) async fn addresses(host: &str) -> Result<Vec<IpAddr>, LookupError> {
     };
     let addresses: Vec<IpAddr> = of(&found.0).into_iter().chain(of(&found.1)).collect();
     match (addresses.is_empty(), found.0, found.1) {
-        // A host without addresses of one family is an error of that query only.
+        // A missing family is no error if the other family has addresses.
         (true, Err(error), Err(_)) => Err(error.into()),
         _ => Ok(addresses),
     }
@@ -131,14 +131,14 @@ fn address(record: &Record) -> Option<IpAddr> {
     }
 }
 
-/// Returns the target of the CNAME record of a host, or the host itself.
+/// Returns the target of the CNAME record of a host; the host itself if it has none.
 pub(crate) async fn canonical(host: &str) -> Result<String, LookupError> {
     if let Some(line) = hosts().iter().find(|line| line.has(host)) {
         return Ok(line.names.first().map(|n| complete(n)).unwrap_or_default());
     }
     let mut problem = None;
     for kind in [RecordType::A, RecordType::AAAA, RecordType::CNAME] {
-        // Only the first link of a chain is followed, as in the official provider.
+        // As in the official provider, only the first alias of a chain is followed.
         match records(host, kind).await {
             Ok(records) => {
                 if let Some(first) = records.first() {

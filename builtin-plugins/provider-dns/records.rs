@@ -1,7 +1,7 @@
-//! Sets of records as managed objects: all records of one name and one type.
+//! Record sets as managed objects: all records with the same name and type.
 //!
-//! An object is created or changed with one update message, and then queried: the server's answer becomes the state. If
-//! the server returns the same data in another spelling, that of the configuration is kept.
+//! An object is created or changed with one update message, and then queried; the server's answer becomes the state. If the server returns
+//! the same data in another form, the form of the configuration is kept.
 
 use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
@@ -14,9 +14,9 @@ use crate::text::{self, NameError, TextError};
 
 /// Attributes that all record sets have.
 pub(crate) trait RecordModel: Model {
-    /// Returns zone, name below it (empty at the top of the zone), and time to live.
+    /// Returns the zone, the name below it (empty for the zone itself), and the TTL.
     fn place(&self) -> Owner<'_>;
-    /// Sets the attributes that identify the set.
+    /// Sets the attributes by which the set is found: ID, zone and name.
     fn locate(&mut self, id: String, zone: String, name: Option<String>);
     fn set_id(&mut self, id: String);
     fn set_ttl(&mut self, ttl: i64);
@@ -54,7 +54,7 @@ impl Owner<'_> {
     }
 }
 
-/// Type of records: its model, and the conversion to and from record data.
+/// A type of records: its model, and its conversions to and from record data.
 pub(crate) trait Kind: Send + Sync + 'static {
     type Model: RecordModel + PartialEq;
     /// Data of one record in the model.
@@ -63,7 +63,7 @@ pub(crate) trait Kind: Send + Sync + 'static {
     const TYPE: RecordType;
     /// Description of the resource type in the schema.
     const DESCRIPTION: &'static str;
-    /// True if the official type was written with the old SDK; see [`Resource::LENIENT`].
+    /// True if the official resource type was written with the old Go SDK; see [`Resource::LENIENT`].
     const LENIENT: bool = false;
     /// True if the set can have one record only.
     const SINGLE: bool = false;
@@ -71,13 +71,13 @@ pub(crate) trait Kind: Send + Sync + 'static {
     fn elements(model: &Self::Model) -> Vec<Self::Element>;
     /// Replaces the elements of the model.
     fn set_elements(model: &mut Self::Model, elements: Vec<Self::Element>);
-    /// Converts an element to record data; `None` while a part is unknown.
+    /// Converts an element to record data; `None` if a part is unknown.
     fn read(element: &Self::Element) -> Option<std::result::Result<RData, TextError>>;
     /// Converts record data to an element; `None` if the record is of another type.
     fn write(data: &RData) -> Option<Self::Element>;
 }
 
-/// Resource for a type of records.
+/// Resource type for a type of records.
 pub(crate) struct Records<K>(pub K);
 
 fn unreadable(reason: impl std::fmt::Display) -> Diagnostic {
@@ -88,7 +88,7 @@ fn failed(doing: &str, reason: impl std::fmt::Display) -> Diagnostics {
     Diagnostic::error(format!("Error {doing} DNS record:"), format!("{reason}.")).into()
 }
 
-/// Error for a response code other than success.
+/// Returns the error for a response code other than success.
 fn refused(doing: &str, code: ResponseCode) -> Diagnostics {
     let (name, hint) = match code {
         ResponseCode::FormErr => (
@@ -137,7 +137,7 @@ async fn ask(client: &Client, name: Name, kind: RecordType) -> std::result::Resu
     client.exchange(message).await
 }
 
-/// Returns true if two records are equal, regardless of how a TXT value is split into strings.
+/// Returns true if two records are equal. How a TXT value is split into strings does not matter.
 fn same(one: &RData, other: &RData) -> bool {
     match (one, other) {
         (RData::TXT(one), RData::TXT(other)) => one.txt_data.iter().flatten().eq(other.txt_data.iter().flatten()),
@@ -157,7 +157,7 @@ fn read_all<K: Kind>(model: &K::Model) -> Result<Vec<(K::Element, RData)>> {
 impl<K: Kind> Records<K> {
     fn client(&self, cx: &Context<Client>) -> Result<std::sync::Arc<Client>> {
         let client = cx.client()?;
-        // As in the official provider, the types of the old SDK have an error of their own for a missing server.
+        // As in the official provider, resource types of the old SDK have an error of their own for a missing server.
         if K::LENIENT && !client.has_server() {
             return Err(Diagnostic::error(
                 "update server is not set",
@@ -180,7 +180,7 @@ impl<K: Kind> Records<K> {
             ResponseCode::NXDomain => return Ok(None),
             code => return Err(refused("querying", code)),
         }
-        // A server that delegates a zone has its NS records in the authority section.
+        // If the server delegates the zone, the NS records are in the authority section of its answer.
         let mut records: Vec<&Record> = Vec::new();
         if K::TYPE == RecordType::NS {
             let named = answer
@@ -211,7 +211,7 @@ impl<K: Kind> Records<K> {
                     format_args!("didn't get a {} record, but a {other} record of \"{name}\"", K::TYPE),
                 )
             })?;
-            // Several spellings of the same record are one record.
+            // A record of the server can correspond to several forms in the configuration.
             let spelled: Vec<_> = known.iter().filter(|(_, data)| same(data, &record.data)).collect();
             if spelled.is_empty() {
                 elements.push(written);
@@ -274,7 +274,7 @@ impl<K: Kind> Resource for Records<K> {
         if text::is_complete(place.zone) && !text::is_complete(place.name) {
             problems.extend(text::name(&place.text()).err());
         }
-        // The validators of the single attributes report these errors.
+        // The validators of single attributes already report these errors.
         problems.retain(|problem| {
             !matches!(
                 problem,
@@ -287,10 +287,10 @@ impl<K: Kind> Resource for Records<K> {
         Diagnostics(problems.into_iter().map(unreadable).collect())
     }
 
-    /// Plans no change if only the spelling differs.
+    /// Plans no change if the values differ in their form only.
     async fn plan(&self, plan: &mut Plan<'_, K::Model>, _cx: &mut Context<Client>) -> Result<()> {
         let (mut planned, prior) = (plan.planned()?, plan.prior()?);
-        // Only types of the old SDK may have a plan that differs from the configuration.
+        // Only with the leniency for the old SDK may a plan differ from the configuration.
         let Some(prior) = prior.filter(|_| K::LENIENT) else {
             return Ok(());
         };
@@ -323,7 +323,7 @@ impl<K: Kind> Resource for Records<K> {
         update(&client, "updating", place.zone, records?).await?;
         let id = place.text();
         plan.set_id(id);
-        // The records exist now, even if the query of the result fails.
+        // Saved before the query: the records exist now, even if reading them fails.
         cx.save(&plan);
         self.outcome(&client, plan, cx).await
     }
@@ -343,7 +343,7 @@ impl<K: Kind> Resource for Records<K> {
             gone.map(|(_, data)| place.record(data.clone())).collect()
         };
         let mut records = without(&old, &new)?;
-        // Class NONE deletes this record, class ANY the whole set (RFC 2136, 2.5).
+        // In an update, class NONE deletes one record, and class ANY the whole set (RFC 2136, section 2.5).
         for record in &mut records {
             record.dns_class = DNSClass::NONE;
             record.ttl = 0;
@@ -359,7 +359,7 @@ impl<K: Kind> Resource for Records<K> {
 
     async fn delete(&self, state: K::Model, cx: &mut Context<Client>) -> Result<()> {
         let place = state.place();
-        // Without data and with class ANY, an update deletes the whole set (RFC 2136, 2.5.2).
+        // A record with class ANY and without data deletes the whole set (RFC 2136, section 2.5.2).
         let mut all = Record::update0(place.name()?, 0, K::TYPE);
         all.dns_class = DNSClass::ANY;
         update(&*self.client(cx)?, "deleting", place.zone, vec![all]).await
@@ -382,7 +382,7 @@ impl<K: Kind> Resource for Records<K> {
                 .await
                 .map_err(|e| failed("querying", e))?;
             match answer.metadata.response_code {
-                // The answer for an alias is about the zone of its target.
+                // If the name is an alias, the answer is about the zone of its target, and says nothing about this zone.
                 ResponseCode::NoError if answer.answers.iter().any(|r| r.record_type() == RecordType::CNAME) => {}
                 ResponseCode::NoError => {
                     zone = answer
@@ -417,19 +417,19 @@ impl<K: Kind> Resource for Records<K> {
     }
 }
 
-/// Returns the rule for fully qualified names.
+/// Returns the rule that a text is a fully qualified name.
 pub(crate) fn complete_name(what: &'static str) -> Validator {
     Validator::custom(move |check| name_problem(what, check.value.as_str()?, true).map(|d| d.at(check.path.clone())))
 }
 
-/// Returns the rule for names below a zone.
+/// Returns the rule that a text is a name below a zone.
 pub(crate) fn name_below_a_zone() -> Validator {
     Validator::custom(|check| {
         name_problem("DNS record name", check.value.as_str()?, false).map(|d| d.at(check.path.clone()))
     })
 }
 
-/// Returns the problem of a name that must end with a dot, or must not.
+/// Returns the error in a name. `complete` says whether the name must end with a dot, or must not.
 pub(crate) fn name_problem(what: &str, name: &str, complete: bool) -> Option<Diagnostic> {
     let problem = if name.contains(char::is_whitespace) || (name.is_empty() && !complete) {
         "must not contain whitespace or be empty"

@@ -1,4 +1,4 @@
-//! Server and credentials of updates: the provider's configuration, and environment variables for absent arguments.
+//! Server and credentials for updates, from the provider's configuration or, for absent arguments, from environment variables.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ model! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transport {
     pub is_tcp: bool,
-    /// Limits addresses to this family: 4 or 6.
+    /// Limits addresses to one family: 4 or 6.
     pub family: Option<u8>,
 }
 
@@ -92,7 +92,7 @@ impl Transport {
     }
 }
 
-/// Resolved settings of a client.
+/// Settings of a client, resolved from configuration and environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The server; `None` if neither the configuration nor the environment names one.
@@ -110,7 +110,7 @@ fn failed(detail: impl Into<String>) -> Diagnostic {
 }
 
 impl Config {
-    /// Resolves the settings. `variable` returns an environment variable that is set and not empty.
+    /// Resolves the settings. `variable` returns the value of an environment variable that is set and not empty.
     pub fn settings(self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Settings> {
         let mut blocks = self.update.or(Vec::new());
         let given = !blocks.is_empty();
@@ -166,7 +166,7 @@ impl Config {
 
         let server = text(&update.server, "DNS_UPDATE_SERVER");
         Ok(Settings {
-            // A block without a server means a server on this machine.
+            // A block without a server means the server on this machine.
             server: server.or_else(|| given.then(String::new)),
             port,
             transport,
@@ -213,7 +213,7 @@ fn key(name: &str, algorithm: &str, secret: &str) -> Result<Option<Key>> {
     Ok(Some(Key::new(&name, algorithm, secret)))
 }
 
-/// Parses a duration in seconds, or with units: `1m30s`.
+/// Parses a duration: a number of seconds, or numbers with units such as `1m30s`.
 fn timeout(text: &str) -> Result<Duration> {
     let seconds = match text.parse::<i64>() {
         #[allow(

@@ -1,12 +1,12 @@
-//! Names and strings in the form of zone files (RFC 1035, 5.1): a backslash escapes the next character, or precedes the
-//! three digits of a byte.
+//! Names and strings in the form of zone files (RFC 1035, section 5.1). A backslash escapes the next character, or precedes three decimal
+//! digits for a byte.
 
 use std::net::Ipv4Addr;
 
 use hickory_proto::rr::Name;
 use hickory_proto::rr::rdata::TXT;
 
-/// Reason why an element of a record cannot be read.
+/// Reason why an element of a record is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum TextError {
     #[error("{text:?} is no domain name: {reason}")]
@@ -55,10 +55,10 @@ pub(crate) enum EscapeError {
     Digits,
 }
 
-/// Length limit of a string in a TXT record.
+/// Length limit in bytes of a string in a TXT record.
 const LONGEST_STRING: usize = 255;
 
-/// Returns the bytes of a text, each with true if it was escaped.
+/// Returns the bytes of a text. The flag of a byte is true if it was escaped.
 fn bytes(text: &str) -> impl Iterator<Item = Result<(u8, bool), EscapeError>> {
     let all = text.as_bytes();
     let mut at = 0;
@@ -89,7 +89,7 @@ pub(crate) fn is_complete(name: &str) -> bool {
     let Some(rest) = name.strip_suffix('.') else {
         return false;
     };
-    // Behind an odd number of backslashes the dot is escaped.
+    // After an odd number of backslashes, the dot is escaped.
     rest.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 0
 }
 
@@ -134,7 +134,7 @@ fn push(out: &mut String, byte: u8, special: &[u8]) {
     }
 }
 
-/// Formats a name with a dot at its end and escapes.
+/// Formats a name with escapes and a dot at its end.
 pub(crate) fn name_text(name: &Name) -> String {
     let mut out = String::new();
     for label in name.iter() {
@@ -149,14 +149,14 @@ pub(crate) fn name_text(name: &Name) -> String {
     out
 }
 
-/// Formats the first labels of a name, without the dot at the end.
+/// Formats the first `count` labels of a name, without a dot at the end.
 pub(crate) fn first_labels(name: &Name, count: usize) -> String {
     let labels = name.iter().take(count).map(<[u8]>::to_vec);
     let text = Name::from_labels(labels).map(|n| name_text(&n)).unwrap_or_default();
     text.strip_suffix('.').unwrap_or(&text).to_owned()
 }
 
-/// Parses the content between the quotes of a TXT record. Quotes in it end one string and begin the next.
+/// Parses the content between the outer quotes of a TXT record. A pair of quotes inside ends one string and begins the next.
 pub(crate) fn txt(text: &str) -> Result<TXT, TextError> {
     let bad = |reason| TextError::Txt {
         text: text.to_owned(),
@@ -174,7 +174,7 @@ pub(crate) fn txt(text: &str) -> Result<TXT, TextError> {
             }
             (byte, false) if !inside && byte.is_ascii_whitespace() => {}
             (byte, _) if inside => {
-                // A longer text continues in another string of the record.
+                // A text that is longer than a string continues in the next string of the record.
                 if strings.last().is_some_and(|s| s.len() == LONGEST_STRING) {
                     strings.push(Vec::new());
                 }
@@ -202,7 +202,7 @@ pub(crate) fn txt_text(txt: &TXT) -> String {
     out
 }
 
-/// Parses an address whose numbers may begin with zeros.
+/// Parses an IPv4 address whose numbers may have leading zeros.
 pub(crate) fn ipv4(text: &str) -> Option<Ipv4Addr> {
     let part = |part: &str| {
         let digits = part.trim_start_matches('0');

@@ -1,17 +1,17 @@
 //! Signatures of messages with a shared secret (TSIG, RFC 8945).
 //!
-//! Written here because the DNS library supports neither MD5 nor SHA-1, which existing keys still use. It works on messages
-//! in wire format, since their bytes are signed.
+//! The DNS library supports neither MD5 nor SHA-1, which existing keys still use, so signatures are computed here. The functions work on
+//! messages in wire format, since the signature covers those bytes.
 
 use hickory_proto::rr::Name;
 use hmac::{Hmac, KeyInit, Mac};
 
-/// Type of the record with a signature, and its class (ANY).
+/// Type and class (ANY) of the record with a signature.
 const TSIG: u16 = 250;
 const ANY: u16 = 255;
-/// Allowed difference of clocks in seconds (RFC 8945 recommends 300).
+/// Allowed difference between the clocks in seconds. RFC 8945 recommends 300.
 const FUDGE: u16 = 300;
-/// Length of a message's header, and the offset of the count of additional records in it.
+/// Length of a message's header in bytes, and the offset of its count of additional records.
 const HEAD: usize = 12;
 const ADDITIONAL: usize = 10;
 
@@ -38,7 +38,7 @@ impl Algorithm {
 
     fn labels(self) -> &'static [&'static str] {
         match self {
-            // The registered name of MD5 has this form (RFC 8945, section 6).
+            // The registered name of HMAC-MD5 has this form (RFC 8945, section 6).
             Algorithm::Md5 => &["hmac-md5", "sig-alg", "reg", "int"],
             Algorithm::Sha1 => &["hmac-sha1"],
             Algorithm::Sha256 => &["hmac-sha256"],
@@ -46,7 +46,7 @@ impl Algorithm {
         }
     }
 
-    /// Calls the continuation with a keyed hash (HMAC) of these parts.
+    /// Calls the continuation with the keyed hash (HMAC) of these parts.
     fn run<T>(self, secret: &[u8], parts: &[&[u8]], then: impl Then<T>) -> T {
         match self {
             Algorithm::Md5 => then.call(hashed::<Hmac<md5::Md5>>(secret, parts)),
@@ -57,7 +57,7 @@ impl Algorithm {
     }
 }
 
-/// Continuation for a digest whose type depends on the algorithm.
+/// Continuation that receives a digest. A trait instead of a closure, since the type of the digest depends on the algorithm.
 trait Then<T> {
     fn call(self, hash: Option<impl Mac>) -> T;
 }
@@ -76,7 +76,7 @@ impl Then<Vec<u8>> for Bytes {
     }
 }
 
-/// Continuation that compares in constant time, so that timing reveals nothing about the correct signature.
+/// Continuation that compares in constant time, so that the duration reveals nothing about the correct signature.
 struct Equals<'a>(&'a [u8]);
 
 impl Then<bool> for Equals<'_> {
@@ -110,13 +110,13 @@ impl Key {
         }
     }
 
-    /// Signs a message at this time (seconds since 1970). Returns the signed message, and the signature alone, which is part
-    /// of the data that the answer's signature covers.
+    /// Signs a message at this time (seconds since 1970). Returns the signed message, and the signature, which is also a part of the data
+    /// that the signature of the answer covers.
     pub fn sign(&self, message: &[u8], time: u64) -> Option<(Vec<u8>, Vec<u8>)> {
         let id = message.get(..2)?;
         let algorithm = on_the_wire(self.algorithm.labels());
         let when = [&time.to_be_bytes()[2..], &FUDGE.to_be_bytes()].concat();
-        // The variables of RFC 8945, 4.3.3: name, class, TTL, algorithm, times, error, and the length of other data.
+        // The TSIG variables of RFC 8945, section 4.3.3: name, class, TTL, algorithm, times, error, and the length of other data.
         let about = [&self.name, &ANY.to_be_bytes()[..], &[0; 4], &algorithm, &when, &[0; 4]].concat();
         let mac = self.algorithm.run(&self.secret, &[message, &about], Bytes);
         let size = u16::try_from(mac.len()).ok()?.to_be_bytes();
@@ -139,14 +139,14 @@ impl Key {
         if record.name != self.name || record.algorithm != on_the_wire(self.algorithm.labels()) {
             return Err(Problem::Wrong("it is signed with another key"));
         }
-        // A server that does not have the key cannot sign its error (RFC 8945, 5.3.2).
+        // A server that does not have the key cannot sign its error (RFC 8945, section 5.3.2).
         if let Some(problem) = Problem::from_code(record.error)
             && record.mac.is_empty()
         {
             return Err(problem);
         }
         let broken = || Problem::Wrong("its signature cannot be read");
-        // The signature covers the message before this record was added, with its original ID (RFC 8945, section 4.3.2).
+        // The signature covers the message without its TSIG record, and with the original ID (RFC 8945, section 4.3.2).
         let mut head = record.before.to_vec();
         head.get_mut(..2).ok_or_else(broken)?.copy_from_slice(record.id);
         let count = number(answer, ADDITIONAL)
@@ -174,7 +174,7 @@ impl Key {
         if let Some(problem) = Problem::from_code(record.error) {
             return Err(problem);
         }
-        // The time is checked after the signature: the time of an unverified message is meaningless.
+        // The time is checked after the signature, since the time in an unverified message is meaningless.
         if now.abs_diff(record.time) > u64::from(FUDGE) {
             return Err(Problem::BadTime);
         }
@@ -182,7 +182,7 @@ impl Key {
     }
 }
 
-/// TSIG error, of the request or of the response.
+/// TSIG error, reported by the server or found in its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     Unsigned,
@@ -226,13 +226,13 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// TSIG record of a message, which is its last record.
+/// The TSIG record of a message, which is the last one.
 struct Record<'m> {
     /// Message without its TSIG record.
     before: &'m [u8],
     name: Vec<u8>,
     algorithm: Vec<u8>,
-    /// Time of the signature and its fudge in wire format.
+    /// Time of the signature and allowed difference, in wire format.
     when: &'m [u8],
     time: u64,
     mac: &'m [u8],
@@ -253,7 +253,7 @@ impl<'m> Record<'m> {
         if count(ADDITIONAL)? == 0 {
             return None;
         }
-        // The signature is the last record (RFC 8945, 5.1): those before it are skipped.
+        // The TSIG record is the last one (RFC 8945, section 5.1), so the records before it are skipped.
         for _ in 1..records {
             let data = after_name(message, at)? + 10;
             at = data + usize::from(number(message, data - 2)?);
@@ -271,7 +271,7 @@ impl<'m> Record<'m> {
         time.get_mut(2..)?.copy_from_slice(when.get(..6)?);
         Some(Record {
             before: message.get(..at)?,
-            // The signed form is canonical (lower case), whatever the case in the message.
+            // The signed data has names in canonical form (lower case), whatever their case in the message is.
             name: message.get(at..name_end)?.to_ascii_lowercase(),
             algorithm: message.get(data..algorithm_end)?.to_ascii_lowercase(),
             when,
@@ -284,7 +284,7 @@ impl<'m> Record<'m> {
     }
 }
 
-/// Encodes a name in lower case, the canonical form for signatures.
+/// Encodes a name in lower case, which is the canonical form for signatures.
 fn on_the_wire<L: AsRef<[u8]>>(labels: impl IntoIterator<Item = L>) -> Vec<u8> {
     let mut out = Vec::new();
     for label in labels {
@@ -302,7 +302,7 @@ fn number(message: &[u8], at: usize) -> Option<u16> {
     bytes.try_into().ok().map(u16::from_be_bytes)
 }
 
-/// Returns the offset after a name in a message.
+/// Returns the offset of the byte after a name in a message.
 fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {
@@ -325,7 +325,7 @@ mod tests {
         )
     }
 
-    /// Returns an answer with this signature, as a server makes it.
+    /// Returns an answer with a signature, as a server would create it.
     fn answer(key: &Key, request_mac: &[u8], time: u64) -> Vec<u8> {
         let message = [0xab, 0xcd, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let algorithm = on_the_wire(key.algorithm.labels());

@@ -53,7 +53,7 @@ impl DataSource for External {
             .at_attribute("program")
             .into());
         };
-        // The program is searched before it is started, so that a missing program has an error of its own.
+        // The program is looked up before it is started, so that a missing program has an error of its own.
         let path = program::find(&name).map_err(|problem| {
             about_program(
                 "External Program Lookup Failed",
@@ -80,7 +80,7 @@ impl DataSource for External {
         if !output.status.success() {
             return Err(failure(&name, &errors, output.status).into());
         }
-        // A program that succeeds may write its log to standard error, so this is no warning.
+        // Not a warning, since a program that succeeds may write its log to standard error.
         if !errors.is_empty() {
             tracing::debug!("{name} wrote to its standard error: {errors}");
         }
@@ -107,7 +107,7 @@ fn about_program(summary: &str, detail: String) -> Diagnostic {
     Diagnostic::error(summary, detail).at_attribute("program")
 }
 
-/// Serializes the query for the standard input of the program.
+/// Encodes the query for the standard input of the program.
 fn query(config: &Model) -> Vec<u8> {
     let query = config.query.clone().or(BTreeMap::new());
     let object: serde_json::Map<_, _> = query
@@ -140,9 +140,9 @@ fn failure(name: &str, errors: &str, status: ExitStatus) -> Diagnostic {
     about_program("External Program Execution Failed", detail)
 }
 
-/// Parses the answer of the program; `None` for `null`. A null value counts as an empty text.
+/// Parses the answer of the program; `None` if the answer is `null`. A null value in it becomes an empty text.
 fn answer(output: &[u8]) -> std::result::Result<Option<BTreeMap<String, Attr<String>>>, serde_json::Error> {
-    // Invalid UTF-8 is replaced, as by Go's decoder.
+    // As in Go's decoder, invalid UTF-8 is replaced by U+FFFD.
     let text = String::from_utf8_lossy(output);
     let object: Option<BTreeMap<String, Option<String>>> = serde_json::from_str(&text)?;
     Ok(object.map(|object| {

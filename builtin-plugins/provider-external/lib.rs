@@ -13,7 +13,7 @@ pub const NAME: &str = "external";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.4.0";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.1.1", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.3.1", "2.3.2", "2.3.3", "2.3.4", "2.3.5",
 ];

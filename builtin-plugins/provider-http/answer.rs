@@ -6,8 +6,7 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue, TRAILER, TRANSFER_ENCODING};
 
-/// Limit of a body in bytes. It is returned in three attributes, one of them in Base64, and the answer of a plugin is
-/// limited to 256 MiB.
+/// Size limit of a body in bytes. The body is in three attributes, one of them in base64, and an answer of a plugin is limited to 256 MiB.
 pub(crate) const LARGEST: usize = 76 << 20;
 
 /// Reason why the body of a response cannot be used.
@@ -27,23 +26,23 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Takes the parts of a response. With `gzip`, the body is decompressed if the server has compressed it.
+    /// Creates an answer from the parts of a response. If `gzip` is set, a body that the server has compressed is decompressed.
     pub fn new(status: u16, mut headers: HeaderMap, mut body: Vec<u8>, gzip: bool) -> Result<Answer, BodyError> {
         let is_gzip = |encoding: &[u8]| encoding.eq_ignore_ascii_case(b"gzip");
         if gzip && !body.is_empty() && headers.get(CONTENT_ENCODING).is_some_and(|v| is_gzip(v.as_bytes())) {
             let mut plain = Vec::new();
-            // The limit is for the decompressed body, so that a small response cannot fill the memory.
+            // The limit applies to the decompressed body, so that a small response cannot exhaust the memory.
             let mut decoder = MultiGzDecoder::new(body.as_slice()).take(LARGEST as u64 + 1);
             decoder.read_to_end(&mut plain).map_err(BodyError::Compressed)?;
             if plain.len() > LARGEST {
                 return Err(BodyError::TooLarge);
             }
             body = plain;
-            // As in Go's client, the header is removed: the attributes describe the decompressed body.
+            // As in Go's client, these headers are removed: they describe the compressed body.
             headers.remove(CONTENT_ENCODING);
             headers.remove(CONTENT_LENGTH);
         }
-        // Hop-by-hop headers describe this connection only.
+        // Hop-by-hop headers are removed, because they are only about this connection.
         let closes = |v: &HeaderValue| v.as_bytes().eq_ignore_ascii_case(b"close");
         if headers.get(CONNECTION).is_some_and(closes) {
             headers.remove(CONNECTION);
@@ -68,9 +67,9 @@ impl Answer {
     }
 }
 
-/// Returns the usual form of a header's name: `Content-Type`.
+/// Returns the name of a header with capital letters: `Content-Type`.
 fn title_case(name: &str) -> String {
-    // Configurations are written for Go's client, which shows names like this. Over HTTP/2 they arrive in lower case.
+    // Configurations expect names as Go's client shows them, but HTTP/2 transmits them in lower case.
     let mut begins = true;
     name.chars()
         .map(|c| {
@@ -81,7 +80,7 @@ fn title_case(name: &str) -> String {
         .collect()
 }
 
-/// Converts bytes to text, with a replacement character for each byte that is no UTF-8.
+/// Converts bytes to text. Each byte that is not valid UTF-8 becomes a replacement character.
 pub(crate) fn replaced(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -136,7 +136,7 @@ async fn ask(config: Model, cx: &mut Context<()>) -> Result<Model> {
     Ok(Model {
         id: config.url.clone(),
         response_body: text.clone().into(),
-        // The deprecated name of `response_body`.
+        // `body` is the deprecated name of `response_body`.
         body: text.into(),
         response_body_base64: STANDARD.encode(&answer.body).into(),
         response_headers: answer

@@ -1,4 +1,4 @@
-//! Reasons of failed attempts, and whether another attempt may succeed.
+//! Reasons for failed attempts. Each says whether another attempt may succeed.
 
 use http::{Error, TlsProblem};
 
@@ -7,11 +7,11 @@ use http::{Error, TlsProblem};
 pub(crate) struct Failure {
     /// Reason, as the end of a sentence.
     pub reason: String,
-    /// Chance of another attempt.
+    /// Says whether another attempt may succeed.
     pub kind: Kind,
 }
 
-/// Chance of another attempt.
+/// Says whether another attempt may succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Transient: another attempt may succeed.
@@ -31,13 +31,13 @@ impl Failure {
         }
     }
 
-    /// Creates the failure of an address that is neither http nor https.
+    /// Creates the failure for a URL whose scheme is neither http nor https.
     pub fn scheme(scheme: &str) -> Failure {
         Failure::permanent(format!("unsupported protocol scheme \"{scheme}\": it is http or https"))
     }
 }
 
-/// Classifies the error of a request. As in the official provider, a refused certificate is permanent, and other problems of a
+/// Classifies the error of a request. As in the official provider, a certificate that is not accepted is permanent, and other problems of a
 /// connection are transient.
 pub(crate) fn failure(error: &Error) -> Failure {
     match error {
@@ -52,7 +52,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
         Error::Tls { problem, .. } if *problem == TlsProblem::Certificate => {
             Failure::permanent(format!("the server's certificate is not trusted: {}", error.reason()))
         }
-        // In TLS 1.3, a server refuses the certificate of a client only after the handshake, by closing the connection.
+        // In TLS 1.3, a server that refuses the client certificate closes the connection after the handshake.
         Error::Connection { url, reason } if url.starts_with("https:") => Failure {
             reason: format!(
                 "{reason}; a server that wants a certificate of its clients does so when there is none or a wrong one in \
@@ -64,7 +64,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
             reason: error.reason(),
             kind: Kind::Transient,
         },
-        // Go's client counts the first request, too.
+        // The number includes the first request, as in Go's client.
         Error::TooManyRedirects { limit, .. } => Failure::permanent(format!("stopped after {} redirects", limit + 1)),
         Error::BadRedirect {
             scheme: Some(scheme), ..

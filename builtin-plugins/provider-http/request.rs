@@ -1,8 +1,8 @@
 //! Requests: method, headers and body, and the attempts until there is a response.
 //!
-//! The rules are those of Go's client, on which users of the official provider rely: at most ten requests for a chain of
-//! redirects; credentials are sent to their host and its subdomains only; proxies come from the environment, and are never used
-//! for the machine itself; a server has unlimited time unless there is a limit.
+//! The rules are those of Go's client, on which users of the official provider rely. A chain of redirects has at most ten requests.
+//! Credentials are sent to their host and its subdomains only. Proxies come from the environment, and are never used for the machine
+//! itself. Without a time limit, a server has unlimited time.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::answer::{Answer, LARGEST};
 use crate::failure::{Failure, Kind, failure};
 use crate::tries::{Limits, asked_pause, exceeded, pause, within};
 
-/// Redirects that are followed: with the first request, ten are sent.
+/// Redirects that are followed. With the first request, at most ten requests are sent.
 const REDIRECTS: Redirects = Redirects {
     limit: 9,
     secrets: Secrets::HostAndBelow,
@@ -36,7 +36,7 @@ pub(crate) struct Request {
     url: Url,
     headers: HeaderMap,
     body: Option<Bytes>,
-    /// True if a compressed body was requested by this code and not by the user.
+    /// True if the provider itself has requested a compressed body, so that the user expects it decompressed.
     gzip: bool,
     transport: Transport,
 }
@@ -77,14 +77,14 @@ impl Request {
                 USER_AGENT if value.is_empty() => {
                     out.remove(name);
                 }
-                // These headers follow from the body.
+                // These headers of the user are ignored, because they follow from the body.
                 CONTENT_LENGTH | TRANSFER_ENCODING | TRAILER => {}
                 _ => {
                     out.insert(name, value);
                 }
             }
         }
-        // The response is only decompressed here if the user has not requested compressed bytes or a range of them.
+        // Not if the user requests compressed bytes or a range of bytes: those must not be decompressed here.
         let gzip = method != Method::HEAD && !out.contains_key(ACCEPT_ENCODING) && !out.contains_key(RANGE);
         if gzip {
             out.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
@@ -96,14 +96,14 @@ impl Request {
             proxy: Proxy::Rules(Box::new(Proxies::from_variables(variable))),
             silence: Silence::Unlimited,
             title_case_headers: true,
-            // HTTP/2 has the host in the address, so another one in a header can only be sent by HTTP/1.1.
+            // HTTP/2 takes the host from the URL, so another host in a header can be sent by HTTP/1.1 only.
             http1_only: host.is_some(),
             ..Settings::default()
         };
         out.extend(host.map(|host| (HOST, host)));
         let body = match body {
             Some(body) if !body.is_empty() => Some(Bytes::from(body.to_owned())),
-            // Some servers require Content-Length for a POST without a body.
+            // An empty body instead of none, because some servers require Content-Length for a POST.
             _ => (method == Method::POST).then(Bytes::new),
         };
         Ok(Request {
@@ -116,11 +116,11 @@ impl Request {
         })
     }
 
-    /// Sends the request until there is a result or the attempts are used up.
+    /// Sends the request until there is a response or all attempts are used.
     pub async fn send(&self, limits: &Limits) -> Result<Answer, Diagnostic> {
         let mut tries: i64 = 0;
         loop {
-            // The limit is for each attempt, as in the official provider.
+            // As in the official provider, the time limit applies to each attempt.
             let deadline = limits.timeout.map(|t| Instant::now() + t);
             let (failure, asked_pause) = match within(deadline, self.once()).await {
                 Ok(response) if may_change(response.status()) => {
@@ -187,7 +187,7 @@ impl Request {
         Diagnostic::error("Error making request", format!("{detail}."))
     }
 
-    /// Sends the request once, with its redirects.
+    /// Sends the request once, and follows redirects.
     async fn once(&self) -> Result<Response, Failure> {
         if !matches!(self.url.scheme(), "http" | "https") {
             return Err(Failure::scheme(self.url.scheme()));
@@ -210,7 +210,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Returns host and port of an address, as in the header `Host`.
+/// Returns the host and the port of a URL, in the form of the header `Host`.
 fn authority(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(
@@ -219,7 +219,7 @@ fn authority(url: &Url) -> Option<String> {
     )
 }
 
-/// Returns an address with its password hidden.
+/// Returns a URL with its password hidden.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
     if url.password().is_some() {

@@ -70,7 +70,7 @@ impl Reply {
     }
 }
 
-/// A server that lives as long as the test.
+/// A server that runs until the runtime of the test ends.
 pub(crate) struct Server {
     address: SocketAddr,
     scheme: &'static str,
@@ -84,8 +84,7 @@ impl Server {
         Server::start(None, Arc::new(answer)).await
     }
 
-    /// Starts a server with this certificate and key. Clients must present a certificate of the authority, if there is
-    /// one.
+    /// Starts a server with this certificate and key. If there is an authority, clients must present a certificate that it has signed.
     pub async fn https(
         (certificate, key): &(String, String),
         clients: Option<&Authority>,
@@ -128,7 +127,7 @@ impl Server {
                     match tls {
                         None => serve(stream, answer, asked).await,
                         Some(tls) => {
-                            // Some tests expect that a client rejects the certificate and disconnects.
+                            // A failed handshake is ignored: some tests expect that the client rejects the certificate.
                             if let Ok(stream) = tls.accept(stream).await {
                                 serve(stream, answer, asked).await;
                             }
@@ -190,7 +189,7 @@ impl Authority {
         }
     }
 
-    /// Issues a certificate; returns it with its key.
+    /// Issues a certificate. Returns it with its key.
     pub fn sign(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();
@@ -198,7 +197,7 @@ impl Authority {
     }
 }
 
-/// Returns a self-signed certificate of an authority, as `openssl req -x509` makes it, with its key.
+/// Returns a self-signed CA certificate with its key, as `openssl req -x509` creates it.
 pub(crate) fn home_made(name: &str) -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();

@@ -268,7 +268,7 @@ async fn what_is_tried_again() {
         found.detail
     );
     assert!(!found.detail.contains("secret"), "{}", found.detail);
-    // The pause of the server overrides those of the configuration.
+    // The pause that the server requests overrides the configured pauses.
     let begin = Instant::now();
     assert!(
         error(&server.url("/past"), &[retry(2, 60_000, 60_000)])
@@ -320,7 +320,7 @@ async fn servers_and_clients_with_certificates() {
     assert!(state.get("response_headers").unwrap().get("X-Lower-Case").is_some());
     assert_eq!(server.asked()[2].header("host"), "virtual");
 
-    // An untrusted certificate is not retried.
+    // A request that fails because of an untrusted certificate is not retried.
     for given in [vec![], vec![ca(&other)]] {
         let mut given = given;
         given.push(retry(3, 60_000, 60_000));

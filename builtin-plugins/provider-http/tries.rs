@@ -12,17 +12,17 @@ use crate::failure::{Failure, Kind};
 /// Time limits and retries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Number of retries.
+    /// Number of retries after the first attempt.
     pub retries: i64,
-    /// Pause before the second attempt; it doubles with each further one.
+    /// Pause before the second attempt. The pause doubles before each further attempt.
     pub min_delay: Duration,
     /// Upper limit of the pause between attempts.
     pub max_delay: Duration,
-    /// Time limit of one attempt, with its redirects and the body of the response.
+    /// Time limit of one attempt, including its redirects and the body of the response.
     pub timeout: Option<Duration>,
 }
 
-/// Awaits a future until the deadline.
+/// Waits for a future until the deadline.
 pub(crate) async fn within<T>(
     deadline: Option<Instant>,
     work: impl Future<Output = Result<T, Failure>>,
@@ -49,7 +49,7 @@ pub(crate) fn pause(tries: i64, limits: &Limits) -> Duration {
 
 /// Returns the pause that a busy server requests (`Retry-After`).
 pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
-    // As in the official provider, only these two statuses have a requested pause, and the pause is unlimited: a server that is
+    // As in the official provider, the header counts only for these two statuses, and the pause has no upper limit: a server that is
     // retried too early would refuse all attempts.
     match response.status() {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -59,7 +59,7 @@ pub(crate) fn asked_pause(response: &Response) -> Option<Duration> {
     }
 }
 
-/// Returns the error of a request that exceeded its time limit.
+/// Returns the reason for a request that exceeded its time limit.
 pub(crate) fn exceeded(limit: Duration, reason: &str) -> String {
     format!(
         "request exceeded the specified timeout: {}, err: {reason}",

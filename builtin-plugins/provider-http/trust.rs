@@ -1,4 +1,4 @@
-//! The TLS configuration of a request: trust anchors and the client certificate.
+//! TLS settings of a request: trusted authorities, and the client certificate.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use trust::Verifier;
 /// The TLS arguments of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trust<'a> {
-    /// PEM text of the authorities that are trusted instead of the system's.
+    /// Trusted authorities as PEM text, instead of those of the system.
     pub authorities: Option<&'a str>,
     /// True if the certificates of servers are not verified.
     pub insecure: bool,
-    /// Client certificate and its key as PEM text.
+    /// Client certificate and private key as PEM text.
     pub client: Option<(&'a str, &'a str)>,
 }
 
@@ -48,7 +48,8 @@ impl Trust<'_> {
             .key_provider
             .load_private_key(key)
             .map_err(|e| pair_error(&e.to_string()))?;
-        // The library's own check cannot read certificates of version 1, which `openssl x509 -req` makes by default.
+        // Checked here, because the check of the TLS library cannot read certificates of version 1, which `openssl x509 -req` creates by
+        // default.
         let (_, parsed) = x509_parser::parse_x509_certificate(first)
             .map_err(|e| pair_error(&format!("client_cert_pem cannot be read: {e}")))?;
         if key

@@ -36,7 +36,7 @@ impl Action for LocalCommand {
 
     async fn plan(&self, config: Model, _cx: &mut Context<()>) -> Result<()> {
         match config.command.known() {
-            // A name that is not known yet is looked up by invoke.
+            // If the name is unknown, only `invoke` looks it up.
             Some(name) => command::find(name).map(drop),
             None => Ok(()),
         }

@@ -44,7 +44,7 @@ impl Checksums {
     }
 }
 
-/// Returns the checksum that identifies a file.
+/// Returns the SHA-1 checksum, which identifies a file.
 pub(crate) fn sha1(content: &[u8]) -> String {
     HEXLOWER.encode(&Sha1::digest(content))
 }

@@ -34,17 +34,17 @@ model! {
     }
 }
 
-/// Command with its arguments, input and directory.
+/// A command with its arguments, input, working directory and environment.
 pub(crate) struct Invocation<'m> {
     pub command: &'m Attr<String>,
     pub arguments: &'m Attr<Vec<Attr<String>>>,
     pub stdin: &'m Attr<String>,
     pub working_directory: &'m Attr<String>,
-    /// Variables beside the inherited ones.
+    /// Environment variables in addition to the inherited ones.
     pub environment: BTreeMap<String, String>,
 }
 
-/// Finds a program by its path, or on PATH.
+/// Finds a program by its path, or by its name on PATH.
 pub(crate) fn find(name: &str) -> Result<PathBuf> {
     let found = program::find(name).map_err(|problem| {
         Diagnostic::error(
@@ -64,7 +64,7 @@ pub(crate) fn failed(name: &str, problem: impl Display) -> Diagnostics {
 }
 
 impl Invocation<'_> {
-    /// Runs the program to its end. A non-zero exit code is no error here.
+    /// Runs the program to its end. A non-zero exit code is not an error of this function.
     pub async fn output(&self, mut stop: Stop) -> Result<Output> {
         let name = self.command.text();
         let mut command = Command::new(find(name)?);
@@ -83,7 +83,7 @@ impl Invocation<'_> {
     }
 }
 
-/// Runs the command. The model then has the results, even if the command failed.
+/// Runs the command. Its results are put into the model even if the command failed.
 async fn run(model: &mut Model, stop: Stop) -> Result<()> {
     let invocation = Invocation {
         command: &model.command,
@@ -93,7 +93,7 @@ async fn run(model: &mut Model, stop: Stop) -> Result<()> {
         environment: BTreeMap::new(),
     };
     let output = invocation.output(stop).await?;
-    // Strings of the language are Unicode: other bytes are replaced.
+    // Strings of the language are Unicode, so other bytes are replaced by U+FFFD.
     let text = |bytes: &[u8]| match bytes {
         [] => Attr::Null,
         bytes => Attr::Known(String::from_utf8_lossy(bytes).into_owned()),
@@ -130,7 +130,7 @@ impl DataSource for LocalCommand {
 
     async fn read(&self, mut config: Model, cx: &mut Context<()>) -> Result<Model> {
         let result = run(&mut config, cx.stop()).await;
-        // A command that ran and failed has output, which is returned beside the error.
+        // If the command ran and failed, its output is returned together with the error.
         if config.exit_code.known().is_some() {
             cx.save(&config);
         }

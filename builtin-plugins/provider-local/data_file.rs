@@ -7,7 +7,7 @@ use monoform_sdk::{Attr, Context, DataSource, Diagnostic, Result, Schema, async_
 
 use crate::checksums::Checksums;
 
-// Both types have the same attributes; in one of them the content is sensitive.
+// Both data sources have the same attributes, but only one has sensitive content.
 macro_rules! file_data_source {
     ($source:ident, $model:ident, $content:expr, $about:literal) => {
         model! {

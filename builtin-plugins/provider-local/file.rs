@@ -133,7 +133,7 @@ impl WriteRequest {
                 source,
             })?;
         }
-        // The permissions are for a new file only, as in Go's library: an existing file keeps its own.
+        // As in Go's library, the permissions are set only for a new file; an existing file keeps its own.
         let mut options = OpenOptions::new();
         options
             .write(true)
@@ -146,7 +146,7 @@ impl WriteRequest {
     }
 }
 
-/// Returns true if the file exists with the content that was written.
+/// Returns true if the file exists with the content whose checksum is `id`.
 fn is_unchanged(filename: &str, id: &str) -> std::result::Result<bool, FileError> {
     match std::fs::read(filename) {
         Ok(content) => Ok(sha1(&content) == id),
@@ -155,7 +155,7 @@ fn is_unchanged(filename: &str, id: &str) -> std::result::Result<bool, FileError
     }
 }
 
-// Both resource types differ only in the attributes that are sensitive.
+// The two resource types differ only in the attributes that are sensitive.
 macro_rules! file_resource {
     ($resource:ident, $model:ident, $text:expr, $what:literal, $about:literal) => {
         pub(crate) struct $resource;
@@ -194,8 +194,7 @@ macro_rules! file_resource {
             async fn read(&self, state: $model, _cx: &mut Context<()>) -> Result<Option<$model>> {
                 blocking(
                     move || match is_unchanged(state.filename.text(), state.sums.id.text()) {
-                        // As in the official provider, a changed file counts as deleted, so that it is created
-                        // again.
+                        // As in the official provider, a changed file counts as deleted, so that it is created again.
                         Ok(unchanged) => Ok(unchanged.then_some(state)),
                         Err(problem) => {
                             Err(Diagnostic::error(concat!("Read ", $what, " error"), problem.to_string()).into())

@@ -1,7 +1,7 @@
 //! The `local` provider: files and commands of the machine that runs the configuration.
 //!
-//! A managed file is written once, and identified by the hash of its content. A file that is missing, or has other
-//! content, is created again; its mode, and the file that it was copied from, are not compared.
+//! A managed file is written once, and identified by the checksum of its content. A file that is missing or has other content is created
+//! again. A change of its mode, or of the file from which it was copied, is not noticed.
 //!
 //! It implements version 2.9.0 of the official provider. Of the crates of this workspace it may use only the SDK and
 //! `cty`.
@@ -22,7 +22,7 @@ pub const NAME: &str = "local";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.9.0";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &[
     "2.0.0", "2.1.0", "2.2.0", "2.2.1", "2.2.2", "2.2.3", "2.3.0", "2.4.0", "2.4.1", "2.5.0", "2.5.1", "2.5.2",
     "2.5.3", "2.6.0", "2.6.1", "2.6.2", "2.7.0", "2.8.0",
@@ -32,8 +32,7 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     Plain(|members| {
-        // As in the official provider, the descriptions of these members are in Markdown, and those of the others are
-        // plain text.
+        // As in the official provider, only these members have descriptions in Markdown.
         members.data_source("local_command", command::LocalCommand);
         members.ephemeral("local_command", command::LocalCommand);
         members.action("local_command", action::LocalCommand);

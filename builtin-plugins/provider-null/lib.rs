@@ -1,7 +1,7 @@
 //! The `null` provider: a resource that does nothing, and a data source that returns its arguments.
 //!
-//! `null_resource` exists for its life cycle: it carries provisioners, and a change of `triggers` replaces it. New
-//! configurations can use `terraform_data`, which needs no provider.
+//! `null_resource` has only a life cycle: it can have provisioners, and a change of `triggers` replaces it. New configurations can use
+//! `terraform_data` instead, which needs no provider.
 //!
 //! It implements version 3.3.1 of the official provider. Of the crates of this workspace it may use only the SDK and
 //! `cty`.
@@ -17,7 +17,7 @@ pub const NAME: &str = "null";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "3.3.1";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &[
     "3.0.0", "3.1.0", "3.1.1", "3.2.0", "3.2.1", "3.2.2", "3.2.3", "3.2.4", "3.3.0",
 ];
@@ -32,9 +32,9 @@ pub fn provider() -> impl Provider {
     }))
 }
 
-/// Returns a random number of 63 bits in decimal.
+/// Returns a random 63-bit number in decimal.
 fn random_number() -> String {
-    // As in the official provider: a number of 64 bits with a sign that is not negative.
+    // As in the official provider: a non-negative signed 64-bit number.
     (rand::random::<u64>() >> 1).to_string()
 }
 

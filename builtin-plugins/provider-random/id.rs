@@ -67,7 +67,7 @@ impl Resource for RandomId {
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
-        // The ID is split at the last comma, because a prefix may contain commas, and base64 has none.
+        // Split at the last comma, because the prefix may contain commas and base64 does not.
         let (prefix, encoded) = match id.rsplit_once(',') {
             Some((prefix, encoded)) => (Attr::from(prefix), encoded),
             None => (Attr::Null, id),

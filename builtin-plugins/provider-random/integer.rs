@@ -35,7 +35,7 @@ fn make(min: i64, max: i64, seed: &str) -> Result<i64> {
     if seed.is_empty() {
         return Ok(rand::random_range(min..=max));
     }
-    // A number of the seeded generator has 63 bits, so that it cannot cover all of i64.
+    // A number of the seeded generator has 63 bits, so a range with more values is refused.
     let count = max.checked_sub(min).and_then(|n| n.checked_add(1)).ok_or_else(|| {
         failed(
             SUMMARY,
@@ -43,7 +43,7 @@ fn make(min: i64, max: i64, seed: &str) -> Result<i64> {
         )
     })?;
     let offset = Seeded::new(seed).bounded(count.unsigned_abs());
-    // The bound of the offset keeps the sum within `max`.
+    // The offset is below `count`, so the sum is at most `max`.
     Ok(min.saturating_add_unsigned(offset))
 }
 

@@ -1,12 +1,12 @@
-//! The `random` provider: values that are created once and kept in the state.
+//! The `random` provider: values that are created once and stored in the state.
 //!
-//! All managed types work alike. Creation generates the value, by the generator of the operating system; afterwards only
-//! a change of an argument, or of `keepers`, replaces it. `random_integer` and `random_shuffle` accept a seed, and then
-//! have the same result in every release ([`seeded`]).
+//! All managed types work alike. Creation generates the value with the generator of the operating system. Later, only a change of an
+//! argument or of `keepers` replaces the value. `random_integer` and `random_shuffle` accept a seed; the same seed gives the same result in
+//! every release ([`seeded`]).
 //!
-//! It implements version 3.9.0 of the official provider. Of the crates of this workspace it may use only the SDK and
-//! `cty`. The official provider writes back null for an empty `prefix` or `seed`, which cores refuse; this one keeps the
-//! configured value.
+//! It implements version 3.9.0 of the official provider. Of the crates of this workspace it may use only the SDK and `cty`. The official
+//! provider returns null for an empty `prefix` or `seed`, which hosts reject because it differs from the configuration. This provider
+//! returns the configured value.
 
 mod bytes;
 mod id;
@@ -29,7 +29,7 @@ pub const NAME: &str = "random";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "3.9.0";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &[
     "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.1.2", "3.1.3", "3.2.0", "3.3.0", "3.3.1", "3.3.2", "3.4.0", "3.4.1",
     "3.4.2", "3.4.3", "3.5.0", "3.5.1", "3.6.0", "3.6.1", "3.6.2", "3.6.3", "3.7.0", "3.7.1", "3.7.2", "3.8.0",
@@ -59,7 +59,7 @@ pub fn provider() -> impl Provider {
 /// Type of the argument `keepers`.
 type Keepers = Attr<BTreeMap<String, Attr<String>>>;
 
-/// Limit of lengths: more bytes or characters than a state file needs.
+/// Limit of lengths in bytes or characters. It is more than a useful value in a state file needs.
 const LENGTH_LIMIT: i64 = 16 * 1024 * 1024;
 
 /// Converts a configured length to a number of elements.
@@ -80,8 +80,8 @@ fn random_bytes(count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Returns the chi-squared statistic of counts that should be equal. For n counts it is about n, and practically never
-/// larger than n plus ten times the root of 2n.
+/// Returns the chi-squared statistic of counts that should be equal. For n counts it is about n. It is practically never larger than n plus
+/// ten times the square root of 2n.
 #[cfg(test)]
 fn unevenness(counts: &[u32]) -> f64 {
     let mean = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;

@@ -23,7 +23,7 @@ model! {
     }
 }
 
-/// Picks adverbs, one adjective and a name. A length below 1 means two words.
+/// Picks adverbs, one adjective and a name, in this order. A length below 1 means two words.
 fn words(length: i64) -> Vec<&'static str> {
     let mut rng = rand::rng();
     let mut pick = |list: &'static [&'static str]| list.choose(&mut rng).copied().unwrap_or_default();
@@ -51,7 +51,7 @@ impl Resource for RandomPet {
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let length = plan.length.clone().or(2);
-        // A word has at most ten letters: with a usual separator the name stays within the limit of other values.
+        // A word has at most ten letters, so a name with a separator of usual length stays within the limit of other values.
         if length > LENGTH_LIMIT / 16 {
             return Err(failed(
                 "Create Random Pet Error",
@@ -59,7 +59,7 @@ impl Resource for RandomPet {
             ));
         }
         let separator = plan.separator.text();
-        // The separator is in lower case, too, as in the official provider.
+        // As in the official provider, the separator is converted to lower case, too.
         let mut name = words(length).join(separator).to_lowercase();
         if !plan.prefix.text().is_empty() {
             name = format!("{}{separator}{name}", plan.prefix.text());

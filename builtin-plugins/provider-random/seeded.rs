@@ -1,26 +1,26 @@
-//! The generator for `seed`, with the same numbers for the same seed in all releases.
+//! Random number generator for `seed`. It returns the same numbers for the same seed in all releases, because users rely on their results.
 //!
-//! Users rely on these results, so the generator is the one of the first release, an additive lagged Fibonacci
-//! generator of 607 words: `y[k] = y[k−607] + y[k−273]`, with 64-bit words that wrap. It is seeded with the CRC-64 of
-//! the seed through a small linear congruential generator, and its words are mixed with 607 fixed ones. Those are the
-//! state of the same recurrence after 7.8·10¹² steps. No run takes that many, because the word at any distance N is a
-//! linear combination of 607 neighbors, whose coefficients are those of `x^N mod (x⁶⁰⁷ − x³³⁴ − 1)`.
+//! It is the generator that the official provider has used since its first release: an additive lagged Fibonacci generator of 607 words,
+//! `y[k] = y[k−607] + y[k−273]`, with 64-bit words that wrap. Its words are set from the CRC-64 of the seed with a small linear
+//! congruential generator, and mixed with 607 fixed words. The fixed words are the state of the same recurrence after 7.8·10¹² steps. They
+//! are not computed step by step: the word at any distance N is a linear combination of 607 neighbors, with the coefficients of
+//! `x^N mod (x⁶⁰⁷ − x³³⁴ − 1)`.
 
 use std::sync::LazyLock;
 
 const WORDS: usize = 607;
-/// Distance of the second tap: `y[k] = y[k−607] + y[k−273]`, so that x⁶⁰⁷ = x³³⁴ + 1.
+/// Exponent of the second term in the polynomial of the generator: `y[k] = y[k−607] + y[k−273]` means that x⁶⁰⁷ = x³³⁴ + 1.
 const LAG: usize = 334;
 /// Number of steps between the start words and the fixed words.
 const DISTANCE: u64 = 7_800_000_000_000;
-/// Modulus of the small generator.
+/// Modulus of the small linear congruential generator.
 const MODULUS: i64 = (1 << 31) - 1;
 
-/// Fixed words. Their computation takes some milliseconds, once in a process that uses a seed.
+/// Fixed words. Computing them takes some milliseconds, so it is done once, and only if a seed is used.
 static FIXED: LazyLock<Vec<u64>> = LazyLock::new(|| {
     let mut small = Small::new(1);
     let start: Vec<u64> = (0..WORDS).map(|_| small.word(20, 10)).collect();
-    // The start words in the order of k from −607 on, and the further words that the linear combination needs.
+    // The start words in the order of k from −607, followed by the words that the linear combination needs.
     let mut y: Vec<u64> = (0..WORDS).map(|k| start[slot(k as u64)]).collect();
     for k in WORDS..2 * WORDS {
         y.push(y[k - WORDS].wrapping_add(y[k - WORDS + LAG]));
@@ -48,7 +48,7 @@ fn power(n: u64) -> Vec<u64> {
     for bit in (0..u64::BITS - n.leading_zeros()).rev() {
         result = square(&result);
         if n >> bit & 1 == 1 {
-            // Multiplication by x: the coefficient that leaves at the top returns as x³³⁴ + 1.
+            // Multiplication by x. The coefficient that leaves at the top comes back as x³³⁴ + 1.
             result.rotate_right(1);
             let top = result[0];
             result[LAG] = result[LAG].wrapping_add(top);
@@ -83,7 +83,7 @@ impl Small {
             x += MODULUS;
         }
         if x == 0 {
-            // Zero is a fixed point of the generator.
+            // Zero would be followed by zeros only, so it is replaced.
             x = 89_482_311;
         }
         let mut small = Small(x);
@@ -136,7 +136,7 @@ impl Seeded {
         self.bits63() >> 32
     }
 
-    /// Returns a number below `n`, which must lie between 1 and 2⁶³−1.
+    /// Returns a number below `n`, which must be from 1 to 2⁶³−1.
     pub fn bounded(&mut self, n: u64) -> u64 {
         let wide = n > (1 << 31) - 1;
         let range: u64 = if wide { 1 << 63 } else { 1 << 31 };
@@ -145,7 +145,7 @@ impl Seeded {
             return draw() & (n - 1);
         }
         let highest = range - 1 - range % n;
-        // Numbers beyond the last whole multiple of n are drawn again, so that all results have the same probability.
+        // Numbers after the last whole multiple of n are drawn again, so that all results have the same probability.
         loop {
             let x = draw();
             if x <= highest {
@@ -166,7 +166,7 @@ impl Seeded {
     }
 }
 
-/// Computes CRC-64/GO-ISO, by which the official provider converts a seed to a number.
+/// Computes CRC-64/GO-ISO, with which the official provider converts a seed to a number.
 fn crc64(bytes: &[u8]) -> u64 {
     let mut crc = u64::MAX;
     for byte in bytes {

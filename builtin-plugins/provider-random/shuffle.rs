@@ -27,11 +27,11 @@ model! {
 
 pub(crate) struct RandomShuffle;
 
-/// Returns shuffled copies of the list, one after the other, up to `count` elements.
+/// Returns `count` elements, taken from shuffled copies of the list, one copy after the other.
 fn shuffle<T: Clone>(input: &[T], count: usize, seed: &str) -> Vec<T> {
     let mut result = Vec::with_capacity(count);
     let mut seeded = (!seed.is_empty()).then(|| Seeded::new(seed));
-    // An empty list never yields enough elements: the loop would not end.
+    // An empty list is excluded, because the loop would not end.
     while result.len() < count && !input.is_empty() {
         let order = match &mut seeded {
             Some(seeded) => seeded.permutation(input.len()),
@@ -67,7 +67,7 @@ impl Resource for RandomShuffle {
         let result = shuffle(&input, count, plan.seed.text());
         Ok(Model {
             result: result.into(),
-            // As in the official provider: the result cannot be looked up by an identifier.
+            // As in the official provider, the ID is a constant: the result cannot be looked up.
             id: "-".into(),
             ..plan
         })

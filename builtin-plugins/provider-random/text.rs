@@ -1,5 +1,4 @@
-//! Random text from classes of characters, and its bcrypt hash: the common parts of `random_string` and
-//! `random_password`.
+//! Random text from character classes, and its bcrypt hash. Used by `random_string` and `random_password`.
 
 use bcrypt::Version;
 use monoform_sdk::{Diagnostics, Result};
@@ -12,7 +11,7 @@ const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 const DIGITS: &str = "0123456789";
 const SPECIAL: &str = "!@#$%&*()-_=+[]{}<>:?";
 
-/// A class of characters: whether it is enabled, and the minimum number of its characters.
+/// A character class: it is enabled or not, and has a minimum number of characters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Class {
     pub enabled: bool,
@@ -27,13 +26,12 @@ pub(crate) struct Wish {
     pub lower: Class,
     pub numeric: Class,
     pub special: Class,
-    /// Special characters; the default ones if this is empty.
+    /// Special characters to use; if empty, the default ones.
     pub override_special: String,
 }
 
 impl Wish {
-    /// Generates a text with a cryptographically secure generator. The minimum of a class applies even if the class
-    /// is not enabled.
+    /// Generates a text with a cryptographically secure generator. The minimum of a class applies even if the class is disabled.
     pub fn make(&self, summary: &str) -> Result<String> {
         let special = if self.override_special.is_empty() {
             SPECIAL
@@ -54,7 +52,7 @@ impl Wish {
             let least = crate::length(class.least.max(0), summary)?;
             out.extend((0..least).filter_map(|_| alphabet.choose(&mut rng)));
             if class.enabled {
-                // The characters come from one alphabet of all classes, so that each has the same probability.
+                // All enabled classes form one alphabet, so that each character has the same probability.
                 all.extend(alphabet);
             }
         }
@@ -65,14 +63,13 @@ impl Wish {
             ));
         }
         out.extend((out.len()..length).filter_map(|_| all.choose(&mut rng)));
-        // The required minimum of each class is at the beginning, where it would reveal the classes of those
-        // characters.
+        // Shuffled, because the required characters of each class are at the beginning, and would reveal their classes.
         out.shuffle(&mut rng);
         Ok(out.into_iter().collect())
     }
 }
 
-/// Returns the first 72 bytes: bcrypt ignores the rest.
+/// Returns the first 72 bytes, because bcrypt ignores the others.
 fn significant(text: &str) -> Vec<u8> {
     text.bytes().take(72).collect()
 }
@@ -80,24 +77,24 @@ fn significant(text: &str) -> Vec<u8> {
 /// Returns the bcrypt hash of a text at cost 10.
 pub(crate) async fn hash(text: &str, summary: &'static str) -> Result<String> {
     let bytes = significant(text);
-    // The hash is slow by design, so it must not block a thread of the runtime.
+    // On a separate thread: the hash is slow by design, and would block a thread of the runtime.
     monoform_sdk::blocking(move || hash_now(&bytes, summary)).await
 }
 
-/// Hashes a text on the calling thread, which may block.
+/// Hashes a text on the calling thread, which is blocked meanwhile.
 pub(crate) fn hash_text_now(text: &str, summary: &'static str) -> Result<String> {
     hash_now(&significant(text), summary)
 }
 
 fn hash_now(bytes: &[u8], summary: &str) -> Result<String> {
     let error = |e: bcrypt::BcryptError| -> Diagnostics { failed(summary, format!("The text cannot be hashed: {e}.")) };
-    // Cost and version of the hashes that the official provider writes.
+    // Cost 10 and the version are those of the official provider's hashes.
     Ok(bcrypt::hash_with_result(bytes, 10)
         .map_err(error)?
         .format_for_version(Version::TwoA))
 }
 
-/// Returns true if the bcrypt hash is that of the text.
+/// Returns true if the bcrypt hash belongs to the text.
 pub(crate) fn verifies(text: &str, hash: &str) -> bool {
     bcrypt::verify(significant(text), hash).unwrap_or(false)
 }

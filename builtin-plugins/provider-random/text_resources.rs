@@ -1,4 +1,4 @@
-//! `random_string`, and `random_password` both managed and ephemeral.
+//! `random_string`, a managed type, and `random_password`, both as a managed and as an ephemeral type.
 
 use monoform_sdk::cty::{Type, Value};
 use monoform_sdk::plan::Change;
@@ -13,7 +13,7 @@ use crate::text::{self, Class, Wish};
 
 const MINIMA: &[&str] = &["min_upper", "min_lower", "min_numeric", "min_special"];
 
-// Both managed types have the same arguments; their computed attributes differ.
+// Both managed types have the same arguments, and different computed attributes.
 macro_rules! managed_model {
     ($name:ident { $($computed:tt)* }) => {
         model! {
@@ -62,13 +62,13 @@ macro_rules! managed_model {
                 }
             }
 
-            /// Returns arguments by which an imported text may have been generated, as far as they can be
-            /// inferred.
+            /// Returns the model of an imported text. Its length is that of the text. The other arguments have their defaults, since they
+            /// cannot be inferred.
             fn imported(text: &str) -> $name {
                 $name { result: text.into(), ..$name::default() }.filled()
             }
 
-            /// Sets attributes that states of earlier versions lack.
+            /// Sets the attributes that are missing in states of earlier versions.
             fn filled(mut self) -> $name {
                 if !matches!(self.length, Attr::Known(_)) {
                     self.length = (self.result.text().len() as i64).into();
@@ -147,7 +147,7 @@ fn class(enabled: &Attr<bool>, least: &Attr<i64>) -> Class {
     }
 }
 
-/// Returns the rule that not all classes are disabled. It applies only if the configuration sets all of them.
+/// Returns the rule that at least one class must be enabled. It applies only if the configuration sets all of them.
 fn some_class(own: &'static str) -> Validator {
     Validator::custom(move |check: &Check<'_>| {
         let mut all = vec![check.value];
@@ -162,7 +162,7 @@ fn some_class(own: &'static str) -> Validator {
     })
 }
 
-/// Keeps `number` and `numeric` equal, which are two names for one argument.
+/// Gives `number` and `numeric` the same planned value: `number` is the former name of `numeric`.
 fn same_as(other: &'static str) -> Modifier {
     Modifier::custom(move |change: &mut Change<'_>| {
         let null = Value::null(Type::Bool);
@@ -170,7 +170,7 @@ fn same_as(other: &'static str) -> Modifier {
         change.planned = match (change.config.is_null(), twin.is_null()) {
             (false, false) => {
                 let differ = change.config.is_known() && twin.is_known() && change.config != twin;
-                // The contradiction is reported once, though the rule runs for both arguments.
+                // The rule runs for both arguments, but the contradiction is reported once.
                 if differ && other == "numeric" {
                     change.diagnostics.push(
                         Diagnostic::error(
@@ -189,7 +189,7 @@ fn same_as(other: &'static str) -> Modifier {
     })
 }
 
-/// Treats an empty text as an absent one, so that a change between the two causes no replacement.
+/// Replaces the object if the argument changes, except from an empty text to null, since both mean the default characters.
 fn override_special(change: &mut Change<'_>) {
     if let Some(prior) = change.prior
         && *prior != change.planned
@@ -264,7 +264,7 @@ impl Resource for RandomPassword {
         vec![
             Upgrader::from::<PasswordModel>(0, rehashed),
             Upgrader::from::<PasswordModel>(1, |old| Ok(old.filled())),
-            // Some releases hashed more than 72 bytes of the text.
+            // Some releases computed the hash of more than 72 bytes, which does not match the password. It is computed again.
             Upgrader::from::<PasswordModel>(2, move |old| {
                 if text::verifies(old.result.text(), old.bcrypt_hash.text()) {
                     Ok(old.filled())
@@ -281,7 +281,7 @@ impl Resource for RandomPassword {
         Ok(PasswordModel {
             bcrypt_hash,
             result: result.into(),
-            // The password must not be shown as the ID, which is not sensitive.
+            // The ID is a constant, because it is not sensitive and must not reveal the password.
             id: "none".into(),
             ..plan
         })

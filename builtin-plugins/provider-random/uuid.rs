@@ -54,7 +54,7 @@ impl Resource for RandomUuid {
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
-        // The parser also accepts other forms, which this type's import refuses.
+        // The parser also accepts other forms, which the import of this type refuses.
         let canonical = Uuid::try_parse(id).is_ok_and(|_| id.len() == 36);
         if !canonical {
             return Err(failed(

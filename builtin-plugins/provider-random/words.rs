@@ -1,5 +1,5 @@
-//! Words of `random_pet`. The length of each list and the lengths of its words are those of the official provider, because
-//! they determine the number of possible names and their lengths; the words are chosen for Monoform.
+//! Words for `random_pet`. Each list has as many words as the official provider's, and the same word lengths. These determine the number of
+//! possible names, and how long names are. The words themselves were chosen for Monoform.
 
 pub(crate) const ADJECTIVES: &[&str] = &[
     "able", "acoustic", "adapted", "aerial", "afloat", "airy", "alert", "aligned", "allied", "almond", "angular",

@@ -39,7 +39,7 @@ model! {
 }
 
 impl Part {
-    /// Returns all texts of the part; absent ones are empty.
+    /// Returns all texts of the part.
     fn texts(&self) -> [&Attr<String>; 4] {
         [&self.content, &self.content_type, &self.filename, &self.merge_type]
     }
@@ -89,7 +89,7 @@ impl Model {
         })
     }
 
-    /// Returns true if two models differ in the result only.
+    /// Returns true if two models have the same arguments. Their results may differ.
     fn agrees(&self, other: &Model) -> bool {
         let (Some(ours), Some(theirs)) = (self.part.known(), other.part.known()) else {
             return false;
@@ -146,8 +146,8 @@ impl Resource for CloudInitResource {
 
     /// Returns the state unchanged.
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
-        // The official provider renders again. Where it compresses, this code need not give the same bytes, which would
-        // replace the object.
+        // The official provider renders again. Here, compression may give other bytes than in a state of the official provider, and
+        // rendering again would then replace the object.
         Ok(Some(state))
     }
 }
@@ -173,7 +173,7 @@ mod tests {
         let harness = Harness::new(crate::provider());
         let config = [part("baz"), ("gzip", false.into()), ("base64_encode", false.into())];
         let state = harness.data("template_cloudinit_config", &config).await.unwrap();
-        // The test vector is from the official provider's own tests.
+        // Test vector from the tests of the official provider.
         assert_eq!(state.get("id"), Some(&"2112020244".into()));
         let error = harness
             .data(

@@ -38,14 +38,14 @@ fn failed(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Diagnostics
     .into()
 }
 
-/// Collects the files below a directory in the order of their paths.
+/// Collects the files below a directory, sorted by path.
 fn files(dir: &Path, out: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries = fs::read_dir(dir)?
         .map(|e| e.map(|e| e.path()))
         .collect::<io::Result<Vec<_>>>()?;
     entries.sort();
     for path in entries {
-        // A link to a directory is not followed; reading it as a file reports that.
+        // A link to a directory is not followed. Reading it as a file fails later, and reports the link.
         if fs::symlink_metadata(&path)?.is_dir() {
             files(&path, out)?;
         } else {
@@ -65,7 +65,7 @@ fn delete(dir: &Path) -> Result<()> {
 fn create(source: &Path, destination: &Path, vars: &BTreeMap<String, String>) -> Result<String> {
     let mut templates = Vec::new();
     files(source, &mut templates).map_err(|e| failed("reading", source, &e))?;
-    // The destination is deleted before rendering, so templates inside it would be lost.
+    // The destination is deleted before rendering, so a source directory inside it would be lost.
     if let (Ok(from), Ok(to)) = (source.canonicalize(), destination.canonicalize())
         && from.starts_with(to)
     {
@@ -162,7 +162,7 @@ impl Resource for TemplateDir {
             PathBuf::from(state.source_dir.text()),
             PathBuf::from(state.destination_dir.text()),
         );
-        // A directory that cannot be examined is not treated as missing.
+        // If the directory cannot be examined, it counts as existing.
         if !destination.try_exists().unwrap_or(true) {
             return Ok(None);
         }
@@ -219,7 +219,7 @@ mod tests {
         let again = harness.plan("template_dir", Some(&state), &config).await.unwrap();
         assert_eq!(again.planned, state);
 
-        // A change of either directory has the files rendered again.
+        // After a change of either directory, the object counts as deleted.
         fs::write(source.join("a"), "Ho ${who}").unwrap();
         assert!(harness.read("template_dir", &state).await.unwrap().is_null());
         let state = harness.create("template_dir", &config).await.unwrap();

@@ -30,7 +30,7 @@ model! {
 }
 
 impl Model {
-    /// Renders the text. Empty arguments become null, as in the official provider.
+    /// Renders the template. Empty arguments become null, as in the official provider.
     fn rendered(self) -> Result<Model> {
         let rendered = render(self.template.text(), &values(&self.vars)).map_err(|problem| {
             Diagnostic::error(
@@ -49,7 +49,7 @@ impl Model {
         })
     }
 
-    /// Returns true if two models differ in the rendered text only.
+    /// Returns true if two models have the same arguments. Their rendered texts may differ.
     fn agrees(&self, other: &Model) -> bool {
         let vars = |m: &Model| values(&m.vars);
         same(&self.template, &other.template) && !self.vars.is_unknown() && vars(self) == vars(other)
@@ -156,7 +156,7 @@ mod tests {
         let other = [("template", "Hi ${who}".into()), ("vars", vars("who", "them"))];
         let changed = harness.plan("template_file", Some(&state), &other).await.unwrap();
         assert_eq!(changed.replace, ["vars"]);
-        // An empty template causes no difference in the next plan.
+        // An empty template becomes null in the state, but the next plan has no difference.
         let empty = harness
             .create("template_file", &[("template", "".into())])
             .await

@@ -1,8 +1,8 @@
-//! Checksum of a directory: the SHA-1 of an archive, which covers names, contents, modes, owners and times.
+//! Checksum of a directory: the SHA-1 of a tar archive, which covers names, contents, modes, owners and modification times.
 //!
-//! If the plain format (USTAR) can hold an entry, the bytes are those that the official provider hashes, so that its objects are
-//! recognized. Other entries (long names, links, large files) have a checksum of this provider's own, by which an object of the
-//! official provider counts as changed.
+//! If the USTAR format can hold an entry, the hashed bytes are those of the official provider, so objects of the official provider are
+//! recognized. For other entries (long names, links, large files), the bytes differ. An object of the official provider with such an entry
+//! counts as changed.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
@@ -41,7 +41,7 @@ fn entry(path: &Path, name: &str, owners: &Owners, hash: &mut Sha1) -> io::Resul
         let mut entries = fs::read_dir(path)?
             .map(|e| e.map(|e| e.path()))
             .collect::<io::Result<Vec<_>>>()?;
-        // Directories list their entries in any order; the hash must not depend on it.
+        // Sorted, because the checksum must not depend on the order in which the file system lists a directory.
         entries.sort_by(|a, b| bytes_of(a.as_os_str()).cmp(bytes_of(b.as_os_str())));
         for path in entries {
             let own = path
@@ -67,18 +67,18 @@ fn entry(path: &Path, name: &str, owners: &Owners, hash: &mut Sha1) -> io::Resul
         hash.update(part);
         total += size;
     }
-    // The hash is that of a tar archive, which fills each file up to whole blocks.
+    // A tar archive fills the last block of each file with zeros.
     hash.update(vec![0; total.next_multiple_of(BLOCK) - total]);
     Ok(())
 }
 
-/// Names of users and groups from the files of the system.
+/// Names of users and groups: the contents of `/etc/passwd` and `/etc/group`.
 struct Owners {
     users: String,
     groups: String,
 }
 
-/// Returns the name of an owner: the first field of the line whose third field is the ID.
+/// Returns the name of an owner: the first field of the line that has the ID in its third field.
 fn named(file: &str, id: u32) -> &str {
     let id = id.to_string();
     let line = file.lines().find(|line| line.split(':').nth(2) == Some(&id));
@@ -97,12 +97,12 @@ fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     let (short, prefix) = split(name);
     put(0, 100, short);
     put(345, 155, prefix);
-    // Permissions with the setuid, setgid and sticky bits.
+    // Permissions, including the setuid, setgid and sticky bits.
     put(100, 8, &octal(u64::from(metadata.mode() & 0o7777), 7));
     put(108, 8, &octal(u64::from(metadata.uid()), 7));
     put(116, 8, &octal(u64::from(metadata.gid()), 7));
     put(124, 12, &octal(if metadata.is_file() { metadata.len() } else { 0 }, 11));
-    // The time is rounded to seconds, as Go's library does.
+    // As in Go's library, the time is rounded to seconds.
     let seconds = metadata.mtime() + i64::from(metadata.mtime_nsec() >= 500_000_000);
     put(136, 12, &octal(u64::try_from(seconds).unwrap_or_default(), 11));
     let kind: &[u8] = match metadata.file_type() {
@@ -116,7 +116,7 @@ fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     put(297, 32, named(&owners.groups, metadata.gid()).as_bytes());
     put(329, 8, &octal(0, 7));
     put(337, 8, &octal(0, 7));
-    // The checksum is computed with spaces in its own field.
+    // The checksum is computed with spaces in the field for the checksum.
     put(148, 8, b"        ");
     let sum: u64 = out.iter().copied().map(u64::from).sum();
     if let Some(field) = out.get_mut(148..156) {
@@ -128,7 +128,7 @@ fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     out
 }
 
-/// Splits a name that is too long for one field into its last part and the part before.
+/// Splits a name that is too long for the name field. Returns the end for that field, and the beginning for the prefix field.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
     if name.len() <= 100 {
         return (name, b"");

@@ -1,15 +1,15 @@
-//! The `template` provider: text from templates, files from templates, and user data for cloud-init. It is the predecessor of
-//! `templatefile` and of the `cloudinit` provider, archived but still in use.
+//! The `template` provider: text from templates, files from templates, and user data for cloud-init. It is the predecessor of the function
+//! `templatefile` and of the `cloudinit` provider. It is archived, but still in use.
 //!
-//! Templates are written in the configuration language, and [`render`][] evaluates them. User data is rendered by the
-//! `cloudinit` provider, whose messages are the same: the only dependency between plugins.
+//! Templates are written in the configuration language, and [`render`][] evaluates them. User data is rendered by the crate of the
+//! `cloudinit` provider, because the messages are the same. No other plugin depends on the crate of another one.
 //!
 //! - [`file`][]: `template_file`.
 //! - [`cloudinit`][]: `template_cloudinit_config`.
 //! - [`dir`][]: `template_dir`, which recognizes its directories by a checksum ([`image`]).
 //!
-//! It implements version 2.2.0 of the official provider. There, templates have the functions of an early release of Terraform
-//! 0.12, here those of the current language.
+//! It implements version 2.2.0 of the official provider. Templates have the functions of the current language; in the official provider,
+//! they have those of an early release of Terraform 0.12.
 
 mod cloudinit;
 mod dir;
@@ -27,7 +27,7 @@ pub const NAME: &str = "template";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "2.2.0";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &["2.0.0", "2.1.0", "2.1.1", "2.1.2"];
 
 /// Constructs the provider for the plugin server.
@@ -60,14 +60,14 @@ impl Provider for Template {
 /// Variables of a template.
 type Vars = Attr<BTreeMap<String, Attr<String>>>;
 
-/// Returns the values of the variables without those that are null.
+/// Returns the values of the variables; null ones are omitted.
 fn values(vars: &Vars) -> BTreeMap<String, String> {
     let vars = vars.known().into_iter().flatten();
     vars.filter_map(|(name, value)| Some((name.clone(), value.known()?.clone())))
         .collect()
 }
 
-/// Plans no change if the configuration agrees with the state.
+/// Plans no change if `agrees` returns true for the configuration and the state.
 fn keep_if_same<M: Model>(plan: &mut Plan<'_, M>, agrees: impl Fn(&M, &M) -> bool) -> Result<()> {
     let planned = plan.planned()?;
     if let Some(prior) = plan.prior()?
@@ -78,7 +78,7 @@ fn keep_if_same<M: Model>(plan: &mut Plan<'_, M>, agrees: impl Fn(&M, &M) -> boo
     Ok(())
 }
 
-/// Returns the deprecation warning of the resource.
+/// Returns the warning that a resource type is deprecated.
 fn deprecated(name: &str) -> Diagnostics {
     Diagnostic::warning(
         format!("using {name} as a resource is deprecated; consider using the data source instead"),
@@ -87,7 +87,7 @@ fn deprecated(name: &str) -> Diagnostics {
     .into()
 }
 
-/// Returns true if both texts are equal; an empty and an absent text are equal, as in the official provider.
+/// Returns true if both texts are known and equal. As in the official provider, an empty text equals an absent one.
 fn same(one: &Attr<String>, other: &Attr<String>) -> bool {
     !one.is_unknown() && !other.is_unknown() && one.text() == other.text()
 }

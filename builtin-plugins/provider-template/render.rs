@@ -8,7 +8,7 @@ use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use monoform_sdk::cty::{Type, Value};
 use syntax::{Diagnostic, Diagnostics, Pos};
 
-/// Evaluation environment with functions and without references.
+/// Evaluation environment that has functions but no references.
 struct Nothing(FunctionSettings);
 
 impl Scope for Nothing {
@@ -28,7 +28,7 @@ fn unknown(name: &str) -> Diagnostic {
     )
 }
 
-/// Reason why a template cannot be rendered, as whole sentences.
+/// Reason why a template cannot be rendered, in whole sentences.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum RenderError {
     #[error("{}", sentences(.0))]
@@ -37,14 +37,13 @@ pub(crate) enum RenderError {
     NoText,
 }
 
-/// Renders a template that can refer to these variables only.
+/// Renders a template, which can refer to these variables only.
 pub(crate) fn render(template: &str, variables: &BTreeMap<String, String>) -> Result<String, RenderError> {
     let (template, problems) = syntax::parse_template("<template_file>", template, Pos::default());
     if problems.has_errors() {
         return Err(RenderError::Template(problems));
     }
-    // The references are checked before evaluation, so that unknown names are also reported in branches that
-    // are not taken.
+    // References are checked before the evaluation, so that unknown names are also reported in branches that are not taken.
     let missing = lang::refs::traversals(&template)
         .into_iter()
         .filter(|t| !variables.contains_key(&*t.root));

@@ -45,7 +45,7 @@ impl Resource for TerraformData {
     type Client = ();
 
     const STATE_ONLY: bool = true;
-    // Terraform has the schema of the identity, and returns none.
+    // As in Terraform, the schema has an identity, but answers have none.
     const ANSWERS_IDENTITY: bool = false;
 
     fn schema(&self) -> Schema {
@@ -78,7 +78,7 @@ impl Resource for TerraformData {
         let Any(input) = &planned.input;
         planned.output = Any(match &prior {
             Some(prior) if prior.input.0 == *input => prior.output.0.clone(),
-            // A null value has a type, too, which the output must have.
+            // A null value has a type as well, and the output must have the same type.
             _ if input.is_null() => Value::null(input.ty().clone()),
             _ => Value::unknown(input.ty().clone()),
         });
@@ -135,8 +135,8 @@ impl Resource for TerraformData {
             .into());
         }
         let old: NullResource = source.read()?;
-        // The triggers become an object, as braces in a configuration do; a map of the same values would count
-        // as a change.
+        // The triggers become an object, as if they were written in braces in a configuration. A map with the same values would count as a
+        // change.
         let triggers = match old.triggers {
             Attr::Known(triggers) => Value::object(triggers.into_iter().map(|(name, value)| {
                 (
@@ -156,7 +156,7 @@ impl Resource for TerraformData {
     }
 }
 
-/// Plans the `store` block. Returns true if it requires a replacement.
+/// Plans the `store` block. Returns true if a new value requires a replacement of the object.
 fn plan_store(
     plan: &Plan<'_, Model>,
     planned: &mut Model,
@@ -175,7 +175,7 @@ fn plan_store(
         Some(before) => (before.output.clone(), before.sensitive_output.clone()),
         None => (Any::default(), Any::default()),
     };
-    // With other triggers the object is replaced, and the new one has no earlier store.
+    // A change of `triggers_replace` replaces the object, and the new object has no earlier stored value.
     let goes_on = prior.is_some_and(|prior| prior.triggers_replace == planned.triggers_replace);
     store.plan(&input, before.filter(|_| goes_on))
 }
@@ -183,11 +183,11 @@ fn plan_store(
 /// Attributes of `terraform_data` in releases of Terraform before 1.16.
 const OLDER_ATTRIBUTES: [&str; 4] = ["id", "input", "output", "triggers_replace"];
 
-/// Block that Terraform 1.16 added.
+/// Block that Terraform 1.16 added to `terraform_data`.
 const ADDED_BLOCK: &str = "store";
 
-/// Returns true if two values differ only in the added block, which an older release has not stored and which is null in
-/// the new value. Such an object needs no change.
+/// Returns true if two values differ only because objects in them come from `terraform_data` of an older release: the old value does not
+/// have the added block, and the new value has null there. Such a difference requires no replacement.
 fn is_of_older_release(was: &Value, will: &Value) -> bool {
     was != will && equal_apart_from_added_block(was, will)
 }
@@ -216,8 +216,7 @@ fn equal_apart_from_added_block(was: &Value, will: &Value) -> bool {
                 })
         }
         (Type::Tuple(_), Type::Tuple(_)) | (Type::List(_), Type::List(_)) | (Type::Set(_), Type::Set(_)) => {
-            // Sets are ordered by their elements. The added block is null in all of them, so it does not change
-            // the order.
+            // Elements of both sets are in the same order: the added block is null in all of them, so it does not change the order.
             match (was.as_seq(), will.as_seq()) {
                 (Some(x), Some(y)) => {
                     x.len() == y.len() && x.iter().zip(y).all(|(x, y)| equal_apart_from_added_block(x, y))
@@ -229,7 +228,7 @@ fn equal_apart_from_added_block(was: &Value, will: &Value) -> bool {
     }
 }
 
-/// Resolves the attributes that the plan left unknown: `store.output` from the configuration, and `output` from `input`.
+/// Sets the attributes that are unknown in the plan: `store.output` from the configuration, and `output` from `input`.
 fn with_outputs(mut plan: Model, cx: &Context<()>) -> Result<Model> {
     if let Attr::Known(store) = &mut plan.store {
         store.resolve(|| {
@@ -307,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Returns an object of this type as references to it evaluate.
+    /// Returns a `terraform_data` object as a reference to it evaluates, with or without the added block.
     fn seen(with_store: bool, input: &str) -> Value {
         let mut attributes = vec![
             ("id", Value::string("i")),
@@ -339,14 +338,14 @@ mod tests {
                 .plan("terraform_data", Some(&state), &config(&new))
                 .await
                 .unwrap();
-            // A replacement requested by an attribute that does not change has no effect.
+            // The plan may still list `triggers_replace` as requiring replacement. Hosts ignore that for an attribute without a change.
             assert_eq!(plan.planned, state, "{new:?}");
         }
         let state = harness
             .create("terraform_data", &[("triggers_replace", seen(false, "x"))])
             .await
             .unwrap();
-        // Any other difference is a change, also the same null in another object.
+        // Any other difference is a change, even the same null block in an object of another type.
         let other = Value::object([("a", Value::from(1)), ("store", Value::null(Type::String))]);
         for config in [seen(true, "y"), other] {
             let config = [("triggers_replace", config)];

@@ -1,19 +1,19 @@
-//! Decoding of variable files to values.
+//! Decoding of variable files (`.tfvars`) to values.
 
 use lang::eval::{Context, evaluate};
 use lang::scope::{EvaluationError, FunctionSettings, Reference, Scope};
 use monoform_sdk::cty::Value;
 use syntax::{Diagnostic, Diagnostics};
 
-/// Name of the text in errors.
+/// File name in error messages.
 const FILE: &str = "<decode_tfvars argument>";
 
-/// Evaluation environment without references and functions.
+/// Evaluation environment without references or functions.
 struct Constants;
 
 impl Scope for Constants {
     fn lookup(&self, reference: &Reference) -> Result<Value, EvaluationError> {
-        // References are refused before the evaluation.
+        // Never called in practice, because `decode` refuses references before the evaluation.
         Err(
             Diagnostic::error("Variables not allowed", reference.subject.to_string())
                 .at(&reference.range)

@@ -1,4 +1,4 @@
-//! Encoding of values as text: expressions and variable files.
+//! Encoding of values as text: as expressions, and as variable files (`.tfvars`).
 
 use monoform_sdk::cty::Value;
 use syntax::lexer::is_name;
@@ -23,7 +23,7 @@ pub(crate) enum EncodeError {
     Name(String),
 }
 
-/// Writes a variable file that sets a variable for each attribute.
+/// Writes a variable file in which each attribute of the value becomes a variable.
 pub(crate) fn tfvars(value: &Value) -> Result<String, EncodeError> {
     if !is_mapping(value) {
         return Err(EncodeError::NoObject);

@@ -1,11 +1,11 @@
-//! The `terraform` provider, which every configuration has without requiring it: `terraform_data`, the outputs of other configurations, and
-//! functions for variable files.
+//! The `terraform` provider, which is available in every configuration without being required. It has `terraform_data`,
+//! `terraform_remote_state` and functions for variable files.
 //!
-//! In Terraform it is a part of the core; here it is a plugin like any other. It has no version and no configuration, and may use the
-//! crates of the language, which its functions need.
+//! In Terraform it is a part of the core; here it is a plugin like the others. It has no version and no configuration. Its functions need
+//! the crates of the configuration language, so it may use those.
 //!
-//! It implements the provider of Terraform 1.16. `terraform_remote_state` reads states from local files and, in its own process, from the
-//! state stores of the executable.
+//! It implements the provider of Terraform 1.16. `terraform_remote_state` reads states from local files, and from the state stores of this
+//! executable, which run in its own process.
 
 mod data;
 mod decode;
@@ -23,13 +23,13 @@ use monoform_sdk::{
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "terraform";
 
-/// Release of Terraform whose provider this one implements. Configurations cannot require a version of it.
+/// Terraform release whose provider this one implements. Configurations cannot require a version of the provider.
 pub const VERSION: &str = "1.16.0";
 
-/// Empty: there are no versions to choose from.
+/// Empty, since configurations cannot choose a version.
 pub const RELEASED: &[&str] = &[];
 
-/// State stores by name, with their constructors.
+/// State stores: their names and constructors.
 pub type Stores = &'static [(&'static str, fn() -> AnyStateStore)];
 
 /// Constructs the provider without state stores.
@@ -38,7 +38,7 @@ pub fn provider() -> impl Provider {
     with_stores(&[])
 }
 
-/// Constructs the provider with these state stores, which `terraform_remote_state` can read.
+/// Constructs the provider with state stores that `terraform_remote_state` can read.
 #[must_use]
 pub fn with_stores(stores: Stores) -> impl Provider {
     NeverBlocks(Terraform(stores))
@@ -110,7 +110,7 @@ fn encode_expr() -> Function {
     .returning(Type::String)
 }
 
-/// Returns refinements of an expression's text, for a value that is not wholly known.
+/// Returns what is known about the text of an expression for a value that is not wholly known.
 fn what_is_known(value: &Value) -> Refinements {
     let prefix = match value.ty() {
         _ if !value.is_certainly_not_null() => None,
@@ -119,7 +119,7 @@ fn what_is_known(value: &Value) -> Refinements {
         Type::String => Some("\""),
         _ => None,
     };
-    // A null value has a text, too, so the text itself is never null.
+    // Even a null value has a text (`null`), so the text itself is never null.
     Refinements {
         prefix: prefix.map(Into::into),
         ..Refinements::not_null()

@@ -1,4 +1,4 @@
-//! `terraform_remote_state`: the outputs of another configuration, from its state.
+//! `terraform_remote_state`: the outputs of another configuration, read from its state.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,10 +29,10 @@ model! {
     }
 }
 
-/// Backends of Terraform that cannot be read unless the executable has their store.
+/// Backends of Terraform that can be read only if this executable has their state store.
 const LATER: &[&str] = &["oci", "oss"];
 
-/// Backends that Terraform once had.
+/// Backends that Terraform has removed.
 const REMOVED: &[&str] = &["artifactory", "azure", "etcd", "etcdv3", "manta", "swift"];
 
 const BAD_CONFIG: &str = "Invalid backend configuration";
@@ -46,7 +46,7 @@ impl DataSource for RemoteState {
 
     fn schema(&self) -> Schema {
         let mut schema = Schema::of::<Model>().describe("The outputs of another configuration, read from its state.");
-        // As in Terraform: the description of the block is plain text, those of its attributes are Markdown.
+        // As in Terraform, the description of the block is plain text, and those of its attributes are Markdown.
         schema.root.text = Text::Plain;
         schema
     }
@@ -115,10 +115,10 @@ impl DataSource for RemoteState {
     }
 }
 
-/// Checks that states of this kind of backend can be read.
+/// Checks that states of this backend can be read.
 fn known_backend(name: &str, stores: Stores) -> std::result::Result<(), Diagnostic> {
     let detail = match name {
-        // Terraform treats `_local` as the same backend.
+        // `_local` is another name of this backend in Terraform.
         "local" | "_local" => return Ok(()),
         name if stores.iter().any(|(store, _)| *store == name) => return Ok(()),
         name if LATER.contains(&name) => {
@@ -138,7 +138,7 @@ fn known_backend(name: &str, stores: Stores) -> std::result::Result<(), Diagnost
     Err(Diagnostic::error(BAD_CONFIG, detail).at_attribute("backend"))
 }
 
-/// Arguments of the local backend.
+/// Arguments of the `local` backend.
 struct Local {
     path: PathBuf,
     workspace_dir: PathBuf,
@@ -164,7 +164,7 @@ impl Local {
             if value.is_null() {
                 continue;
             }
-            // The arguments have no schema that would convert a number to text, so it is converted here.
+            // No schema converts the arguments of this backend, so a number is converted to text here.
             let number = value.as_number().map(ToString::to_string);
             match value.as_str().or(number.as_deref()) {
                 Some(text) if !text.is_empty() => *argument = text.into(),

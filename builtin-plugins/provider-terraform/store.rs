@@ -1,5 +1,4 @@
-//! The `store` block of `terraform_data`, which stores the value of a write-only argument, so that the argument may be
-//! ephemeral.
+//! The `store` block of `terraform_data`. It stores the value of a write-only argument, so that the argument may be ephemeral.
 
 use monoform_sdk::cty::Path;
 use monoform_sdk::cty::{Type, Value};
@@ -25,8 +24,8 @@ model! {
 }
 
 impl Store {
-    /// Plans the value that is kept. The outputs of `self` are those of the prior object. `input` is the configured value,
-    /// `before` the prior block if the object is not replaced. Returns true if a new value requires a replacement.
+    /// Plans the stored value. `self` has the outputs of the prior object, and `input` is the configured value. `before` is the prior
+    /// block; `None` if there is none or the object is replaced. Returns true if a new value requires a replacement.
     pub fn plan(&mut self, input: &Value, before: Option<&Store>) -> std::result::Result<bool, Diagnostic> {
         for (name, attribute) in [("sensitive", &self.sensitive), ("replace", &self.replace)] {
             if attribute.is_unknown() {
@@ -37,7 +36,7 @@ impl Store {
             Some(store) => (store.version.clone(), store.sensitive.clone()),
             None => (Any::default(), Attr::Null),
         };
-        // The kept value moves to the output that `sensitive` selects now.
+        // If `sensitive` has changed, the stored value moves to the other output.
         if sensitive != self.sensitive {
             let kept = self.kept().clone();
             self.keep(kept);
@@ -55,7 +54,7 @@ impl Store {
         Ok(self.replace == Attr::Known(true) && self.is_pending())
     }
 
-    /// Replaces values that were planned as unknown by the configured one, which is read only if needed.
+    /// Sets outputs that are unknown in the plan to the configured value. `input` is called only if there are any.
     pub fn resolve(&mut self, input: impl FnOnce() -> Result<Value>) -> Result<()> {
         if self.is_pending() {
             let input = input()?;
@@ -68,7 +67,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns true if apply sets a new value.
+    /// Returns true if an output is unknown, so that apply sets it to a new value.
     fn is_pending(&self) -> bool {
         !self.output.0.is_known() || !self.sensitive_output.0.is_known()
     }
@@ -90,7 +89,7 @@ impl Store {
     }
 }
 
-/// Returns the error for a value that must be known in a plan.
+/// Returns the error for an argument that must be known while planning.
 pub fn must_be_known(attribute: &str) -> Diagnostic {
     Diagnostic::error(
         "unexpected unknown value",
@@ -127,7 +126,7 @@ mod tests {
         state.get("store").and_then(|s| s.get(name)).cloned().unwrap()
     }
 
-    /// Plans and applies. Returns the state, and the paths that require a replacement.
+    /// Plans and applies a change. Returns the new state, and the paths that require a replacement.
     async fn next(state: Option<&Value>, members: &[(&str, Value)]) -> (Value, Vec<String>) {
         let harness = Harness::new(crate::provider());
         let config = block(members);

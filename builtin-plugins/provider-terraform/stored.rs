@@ -1,4 +1,4 @@
-//! Reading of states from state stores in this process.
+//! Reads states from state stores that run in this process.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use monoform_sdk::{AnyStateStore, Diagnostic, Diagnostics, Result, StateClient};
 
 use crate::{Stores, VERSION};
 
-/// Creates the store of this name.
+/// Creates the store with this name; `None` if the executable does not have it.
 pub(crate) fn find(stores: Stores, name: &str) -> Option<AnyStateStore> {
     stores.iter().find(|(store, _)| *store == name).map(|(_, make)| make())
 }
 
-/// Moves errors of a store's configuration to the argument that contains it.
+/// Moves the errors of a store's configuration to `config`, the argument that contains it.
 fn of_config(problems: Diagnostics) -> Diagnostics {
     let at = |problem: Diagnostic| Diagnostic {
         attribute: None,
@@ -60,7 +60,7 @@ async fn open(client: &Arc<dyn StateClient>, workspace: &str) -> Result<()> {
         WorkspaceSupport::NamedByState => client.read(workspace).await?.is_some(),
         _ => client.workspaces().await?.iter().any(|name| name == workspace),
     };
-    // As in Terraform, a workspace is opened as by a command: if it does not exist, it is created with an empty state.
+    // As in Terraform, a workspace that does not exist is created with an empty state, as any command would do.
     if exists {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Parses the duration of a pause: one number with one unit, of milliseconds, seconds, minutes or hours.
+/// Parses the duration of a pause: one number with one unit (milliseconds, seconds, minutes or hours).
 pub(crate) fn parse_wait(text: &str) -> Option<Duration> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let unit = text.strip_prefix(number)?;

@@ -1,4 +1,4 @@
-//! Functions that return the parts of instants and durations.
+//! Functions that return the parts of timestamps and durations.
 
 use monoform_sdk::cty::{Number, Type, Value};
 use monoform_sdk::{Any, Arguments, Function, FunctionError, Parameter};
@@ -9,18 +9,18 @@ const NUMBERS: [&str; 10] = [
     "year", "year_day", "day", "month", "weekday", "hour", "minute", "second", "iso_year", "iso_week",
 ];
 
-/// Returns the type of a timestamp's parts, with one more attribute.
+/// Returns the type of a timestamp's parts, which have one additional attribute.
 fn parts_type(name: &'static str, ty: Type) -> Type {
     let numbers = NUMBERS.iter().map(|name| (*name, Type::Number));
     let names = [("month_name", Type::String), ("weekday_name", Type::String), (name, ty)];
     Type::object(numbers.chain(names))
 }
 
-/// Builds the object with the parts of a timestamp and one more attribute.
+/// Builds the object with the parts of a timestamp and one additional attribute.
 fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
     let date = moment.date();
     let iso = date.iso_week_date();
-    // As in Go, weeks begin with Sunday, which is 0.
+    // As in Go, Sunday is weekday 0.
     let weekday = i64::from(moment.weekday().to_sunday_zero_offset());
     let numbers: [i64; 10] = [
         moment.year(),
@@ -90,7 +90,7 @@ pub(crate) fn duration_parse() -> Function {
             let text: String = arguments.get(0)?;
             let nanoseconds = gotext::duration::nanoseconds(&text)
                 .map_err(|_| FunctionError::argument(0, format!("{text:?} is not a valid duration string")))?;
-            // Whole units are added first, because the sum is then as exact as a floating-point number can be.
+            // Whole units and their fraction are divided separately: `nanoseconds as f64` would lose digits before the division.
             let fractional = |unit: i64| {
                 let float = (nanoseconds / unit) as f64 + (nanoseconds % unit) as f64 / unit as f64;
                 Value::number(Number::from_f64(float).unwrap_or_else(|| 0_i64.into()))

@@ -1,14 +1,13 @@
-//! The `time` provider: timestamps that are kept in the state, timestamps computed from them, and pauses.
+//! The `time` provider: timestamps stored in the state, timestamps computed from them, and pauses.
 //!
-//! A timestamp is read and written in RFC 3339, and keeps its offset from UTC ([`moment`]). `time_static` keeps a
-//! timestamp, and `time_offset` shifts it. The object of `time_rotating` vanishes once the shifted timestamp has
-//! passed, so that everything that depends on it is created again. `time_sleep` only waits. The functions return the
-//! parts of timestamps and durations.
+//! Timestamps are read and written in RFC 3339, and keep their offset from UTC ([`moment`]). `time_static` stores a timestamp, and
+//! `time_offset` shifts one. `time_rotating` shifts a timestamp as well. Once the result has passed, its object leaves the state, so that
+//! everything that depends on it is created again. `time_sleep` only waits. The functions return the parts of timestamps and durations.
 //!
-//! It implements version 0.14.0 of the official provider. Of the crates of this workspace it may use only the SDK. It
-//! differs from the official provider where that one hinders users: an imported object has no `triggers` (there, an
-//! empty map, which plans a replacement), and a configured `rotation_rfc3339` decides even beside `rotation_years`
-//! (there, an error after apply).
+//! It implements version 0.14.0 of the official provider. Of the crates of this workspace it may use only the SDK. It differs from the
+//! official provider in two points, in favor of users. An imported object has no `triggers`; in the official provider, it has an empty map,
+//! which plans a replacement. And a configured `rotation_rfc3339` takes precedence over `rotation_years` and the like; in the official
+//! provider, the combination fails after apply.
 
 mod duration;
 mod functions;
@@ -33,7 +32,7 @@ pub const NAME: &str = "time";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "0.14.0";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &[
     "0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.7.1", "0.7.2", "0.8.0", "0.9.0", "0.9.1",
     "0.9.2", "0.10.0", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.12.1", "0.13.0", "0.13.1",
@@ -91,7 +90,7 @@ impl From<Moment> for Parts {
     }
 }
 
-/// Adds the rule that a text is a timestamp.
+/// Adds the rule that a text must be a timestamp.
 fn a_moment(attribute: Attribute) -> Attribute {
     attribute.validate(Validator::custom(|check| {
         let error = Moment::parse(check.value.as_str()?).err()?;
@@ -103,7 +102,7 @@ fn invalid(error: &NotRfc3339) -> Diagnostic {
     Diagnostic::error("Invalid RFC3339 String Value", format!("{error}."))
 }
 
-/// Returns the timestamp of an attribute; `None` if it is null or unknown.
+/// Parses the timestamp of an attribute; `None` if it is null or unknown.
 fn given(attribute: &Attr<String>) -> Result<Option<Moment>> {
     match attribute.as_str() {
         Some(text) => Moment::parse(text).map(Some).map_err(|error| invalid(&error).into()),
@@ -111,7 +110,7 @@ fn given(attribute: &Attr<String>) -> Result<Option<Moment>> {
     }
 }
 
-/// Returns an amount of time; `None` if it is null or unknown.
+/// Returns the number of an attribute; `None` if it is null or unknown.
 fn amount(attribute: &Attr<i64>) -> Option<i64> {
     attribute.known().copied()
 }

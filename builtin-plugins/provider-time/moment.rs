@@ -1,5 +1,4 @@
-//! Timestamps in RFC 3339: date, time of day, and offset from UTC, in whole seconds. Fractions of a second are read and
-//! dropped.
+//! RFC 3339 timestamps: date, time of day, and offset from UTC, in whole seconds. Fractions of a second are accepted and ignored.
 
 #![expect(clippy::disallowed_methods, reason = "the provider is about the time")]
 
@@ -11,13 +10,13 @@ use jiff::{SignedDuration, Timestamp};
 /// Timestamp with its offset from UTC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
-    /// Local date and time at the offset.
+    /// Date and time at the offset.
     local: DateTime,
     /// Offset from UTC in seconds.
     offset: i64,
 }
 
-/// Shift of a timestamp. Each part is added separately, as by Go's `AddDate` and `Add`.
+/// Shift of a timestamp. The parts are added one after the other, as by Go's `AddDate` and `Add`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shift {
     pub years: i64,
@@ -30,13 +29,13 @@ pub(crate) struct Shift {
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Error for a text that is no timestamp.
+/// Error for a text that is not an RFC 3339 timestamp.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{0:?} is not a timestamp as RFC 3339 writes it, such as 2020-02-12T06:36:13Z")]
 pub struct NotRfc3339(String);
 
 impl Moment {
-    /// Current instant in UTC.
+    /// Returns the current instant in UTC.
     pub fn now() -> Moment {
         Moment::from_unix(Timestamp::now().as_second()).unwrap_or(Moment {
             local: EPOCH,
@@ -44,24 +43,24 @@ impl Moment {
         })
     }
 
-    /// Returns the timestamp of seconds since 1970 in UTC; `None` outside the years from -9999 to 9999.
+    /// Returns the timestamp in UTC for the seconds since 1970; `None` outside of the years from -9999 to 9999.
     pub fn from_unix(seconds: i64) -> Option<Moment> {
-        // The timestamp is computed in civil time, because the library's timestamps have a smaller range.
+        // Computed with a civil date and time, because the `Timestamp` of jiff has a smaller range.
         let local = EPOCH.checked_add(SignedDuration::from_secs(seconds)).ok()?;
         Some(Moment { local, offset: 0 })
     }
 
-    /// Parses RFC 3339. As in Go, an hour may have one digit, and a comma may precede the fraction of a second.
+    /// Parses an RFC 3339 timestamp. As in Go, the hour may have one digit, and a comma may precede the fraction of a second.
     pub fn parse(text: &str) -> Result<Moment, NotRfc3339> {
         Scan(text.as_bytes())
             .moment()
             .ok_or_else(|| NotRfc3339(text.to_owned()))
     }
 
-    /// Returns the timestamp after this shift; `None` outside the years from -9999 to 9999. Days that a month does not
-    /// have overflow into the next one.
+    /// Returns the timestamp after this shift; `None` outside of the years from -9999 to 9999. A day that a month does not have overflows
+    /// into the next month.
     pub fn shifted(self, shift: Shift) -> Option<Moment> {
-        // The order of the parts is that of the official provider, and matters at the ends of months.
+        // The order of the parts matters at the ends of months. It is that of the official provider.
         let local = plus_seconds(self.local, shift.days, 86_400)?;
         let local = plus_seconds(local, shift.hours, 3_600)?;
         let local = plus_seconds(local, shift.minutes, 60)?;
@@ -93,7 +92,7 @@ impl Moment {
     pub fn unix(self) -> i64 {
         self.local.duration_since(EPOCH).as_secs() - self.offset
     }
-    /// Returns the date at the timestamp's own offset.
+    /// Returns the date at the offset of the timestamp.
     pub fn date(self) -> Date {
         self.local.date()
     }
@@ -111,7 +110,7 @@ impl fmt::Display for Moment {
         match self.offset {
             0 => f.write_str("Z"),
             offset => {
-                // RFC 3339 has no seconds in offsets.
+                // Offsets in RFC 3339 have no seconds.
                 let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.abs() / 60);
                 write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
             }
@@ -133,12 +132,11 @@ fn plus_months(local: DateTime, count: i64) -> Option<DateTime> {
     let year = i16::try_from(months.div_euclid(12)).ok()?;
     let month = i8::try_from(months.rem_euclid(12)).ok()? + 1;
     let first = DateTime::from_parts(Date::new(year, month, 1).ok()?, local.time());
-    // The days are counted from the first of the month, so that a day that does not exist overflows into the
-    // next month.
+    // Days are counted from the first of the month, so that a day that does not exist overflows into the next month.
     plus_seconds(first, i64::from(local.day()) - 1, 86_400)
 }
 
-/// Rest of the input.
+/// The part of a text that has not been parsed yet.
 struct Scan<'a>(&'a [u8]);
 
 impl Scan<'_> {
@@ -161,7 +159,7 @@ impl Scan<'_> {
         let offset = match self.one_of(b"Z+-")? {
             b'Z' => 0,
             sign => {
-                // Go's parser, which the official provider uses, has these limits.
+                // The limits are those of Go's parser, which the official provider uses.
                 let hours = self.digits(2).filter(|h| *h <= 24)?;
                 self.one_of(b":")?;
                 let minutes = self.digits(2).filter(|m| *m <= 60)?;
@@ -177,7 +175,7 @@ impl Scan<'_> {
         Some(Moment { local, offset })
     }
 
-    /// Reads exactly this many digits as a number; consumes nothing otherwise.
+    /// Reads exactly this many digits as a number. Otherwise, returns `None` and consumes nothing.
     fn digits(&mut self, count: usize) -> Option<i16> {
         let (digits, rest) = self.0.split_at_checked(count)?;
         let mut number = 0;

@@ -101,7 +101,7 @@ impl Resource for TimeOffset {
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let planned = plan.planned()?;
-        // The result is planned early if the object changes and all values that determine the result are known.
+        // In an update, the result is planned if all values that determine it are known.
         if !plan.is_create()
             && planned.rfc3339.is_unknown()
             && !planned.offsets().iter().any(|o| o.is_unknown())

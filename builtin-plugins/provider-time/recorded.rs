@@ -1,5 +1,5 @@
-//! Tests against timestamps as version 0.14.0 of the official provider shifts them: leap days, ends of months,
-//! offsets from UTC.
+//! Tests that compare shifted timestamps with those of version 0.14.0 of the official provider: leap days, ends of months, offsets from
+//! UTC.
 
 use monoform_sdk::cty::Value;
 use monoform_sdk_testing::Harness;

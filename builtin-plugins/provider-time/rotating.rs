@@ -46,7 +46,7 @@ const ROTATIONS: &[&str] = &[
 ];
 
 impl Model {
-    /// Returns the periods after which to rotate. If several are set, the last one in this order applies.
+    /// Returns the rotation periods. If several are set, the last one in this order applies.
     fn rotations(&self) -> [&Attr<i64>; 5] {
         [
             &self.rotation_days,
@@ -57,11 +57,11 @@ impl Model {
         ]
     }
 
-    /// Returns the object with this base, which rotates at `configured`, or else after one of the periods.
+    /// Returns the object with this base. It rotates at `configured`, or after one of the periods if that is not set.
     fn at_base(self, base: Moment, configured: &Attr<String>) -> Result<Model> {
         let [days, hours, minutes, months, years] = self.rotations().map(amount);
         let none = Shift::default();
-        // As in the official provider, several arguments do not add up: the first that is set in this order counts.
+        // As in the official provider, periods do not add up: only the first one that is set in this order applies.
         let shift = [
             years.map(|years| Shift { years, ..none }),
             months.map(|months| Shift { months, ..none }),
@@ -118,7 +118,7 @@ impl Resource for TimeRotating {
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let Some(prior) = plan.prior()? else { return Ok(()) };
         let mut planned = plan.planned()?;
-        // Known computed values mean that nothing changes.
+        // If the computed values are known, nothing changes.
         if !planned.parts.year.is_unknown() {
             return Ok(());
         }
@@ -130,7 +130,8 @@ impl Resource for TimeRotating {
             planned = planned.at_base(base, &configured)?;
             plan.set(&planned);
         }
-        // Without a refresh the object still exists after its rotation, and an update would revive it.
+        // If the plan was made without a refresh, the object still exists after its rotation time. An update would give it a new rotation
+        // time, so it is replaced instead.
         if planned.rotation_rfc3339 != prior.rotation_rfc3339 && prior.is_over()? {
             plan.replace("rotation_rfc3339");
         }
@@ -139,7 +140,7 @@ impl Resource for TimeRotating {
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
         let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
-        // Without a prior object, a value that the plan knows comes from the configuration.
+        // There is no prior object, so a known planned value comes from the configuration.
         let configured = plan.rotation_rfc3339.clone();
         plan.at_base(base, &configured)
     }
@@ -150,7 +151,7 @@ impl Resource for TimeRotating {
 
     async fn update(&self, _prior: Model, plan: Model, cx: &mut Context<()>) -> Result<Model> {
         let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
-        // The planned value may be one that was computed from another rotation.
+        // The planned value may have been computed from other periods, so the configuration is used.
         let configured = cx.config::<Model>()?.rotation_rfc3339;
         plan.at_base(base, &configured)
     }
@@ -161,7 +162,7 @@ impl Resource for TimeRotating {
         let fields: Vec<&str> = id.split(',').collect();
         match fields.as_slice() {
             [base, rotation] => {
-                // The timestamp is checked here already, so that the error is one about the import ID.
+                // Checked here, so that the error is about the import ID.
                 moment(rotation)?;
                 Model::default().at_base(moment(base)?, &Attr::from(*rotation))
             }
@@ -234,7 +235,7 @@ mod tests {
         let config = [("rfc3339", "2020-01-01T00:00:00Z".into()), ("rotation_days", 7.into())];
         let state = harness.create("time_rotating", &config).await.unwrap();
         assert!(harness.read("time_rotating", &state).await.unwrap().is_null());
-        // If the plan does not refresh, a change of the rotation replaces the expired object.
+        // If the plan does not refresh, a change of the rotation time replaces the expired object.
         let change = [("rfc3339", "2020-01-01T00:00:00Z".into()), ("rotation_days", 8.into())];
         let plan = harness.plan("time_rotating", Some(&state), &change).await.unwrap();
         assert_eq!(plan.replace, ["rotation_rfc3339"]);

@@ -13,7 +13,8 @@ const DESTROY: &str = "destroy_duration";
 
 const RULE: &str = "must be a number followed by one of the units ms, s, m or h, such as 30s";
 
-/// Duration of a pause, of which there must be one. As in the official provider, each of the two attributes gets the error.
+/// Attribute for the duration of a pause. At least one of the two must be set. As in the official provider, the error is on both
+/// attributes.
 fn duration(both: &'static [&'static str]) -> Attribute {
     optional()
         .validate(at_least_one_of(both))
@@ -72,7 +73,7 @@ impl Resource for TimeSleep {
     async fn create(&self, plan: Model, cx: &mut Context<()>) -> Result<Model> {
         wait(&plan.create_duration, "Create time sleep error", cx.stop()).await?;
         Ok(Model {
-            // After the pause, so that the ID is the time of its end.
+            // Set after the pause, because the ID is the time of its end.
             id: Moment::now().to_string().into(),
             ..plan
         })

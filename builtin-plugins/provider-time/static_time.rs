@@ -22,7 +22,7 @@ model! {
 
 impl Model {
     fn at(self, moment: Moment) -> Model {
-        // A configured timestamp keeps its spelling.
+        // A configured timestamp is stored as it was written.
         let text = self.rfc3339.into_known().unwrap_or_else(|| moment.to_string());
         Model {
             rfc3339: text.clone().into(),
@@ -49,7 +49,7 @@ impl Resource for TimeStatic {
 
     async fn plan(&self, plan: &mut Plan<'_, Model>, _cx: &mut Context<()>) -> Result<()> {
         let planned = plan.planned()?;
-        // A configured timestamp makes the whole object known in the plan.
+        // If the timestamp is configured, all attributes are known in the plan.
         if plan.is_create()
             && let Some(moment) = given(&planned.rfc3339)?
         {

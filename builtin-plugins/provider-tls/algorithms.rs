@@ -5,7 +5,7 @@ use x509_parser::x509::AlgorithmIdentifier;
 
 use crate::oid::{self, Oid};
 
-/// Name of an unknown algorithm, as in Go's `x509` package.
+/// Name of an unknown algorithm, which is that of Go's package `x509`.
 const UNKNOWN: &str = "0";
 
 const SIGNATURES: &[(&str, Oid)] = &[
@@ -26,7 +26,7 @@ const SIGNATURES: &[(&str, Oid)] = &[
 
 const RSA_PSS: Oid = &[1, 2, 840, 113549, 1, 1, 10];
 
-/// Hashes of RSA-PSS with their lengths.
+/// Hashes of RSA-PSS: the name of the algorithm, the length of the hash in bytes, and its identifier.
 const PSS_HASHES: &[(&str, u32, Oid)] = &[
     ("SHA256-RSAPSS", 32, &[2, 16, 840, 1, 101, 3, 4, 2, 1]),
     ("SHA384-RSAPSS", 48, &[2, 16, 840, 1, 101, 3, 4, 2, 2]),
@@ -61,7 +61,7 @@ fn named(table: &[(&'static str, Oid)], arcs: &[u64]) -> &'static str {
         .map_or(UNKNOWN, |(name, _)| name)
 }
 
-/// Returns the name of an RSA-PSS algorithm, which exists only if a single hash is used and the salt has its length.
+/// Returns the name of an RSA-PSS algorithm. There is a name only if all parameters use the same hash and the salt is as long as the hash.
 fn pss(algorithm: &AlgorithmIdentifier<'_>) -> Option<&'static str> {
     let parameters = RsaSsaPssParams::try_from(algorithm.parameters.as_ref()?).ok()?;
     let hash = oid::arcs(parameters.hash_algorithm_oid());

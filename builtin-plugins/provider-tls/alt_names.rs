@@ -1,4 +1,4 @@
-//! Alternative names in certificates and requests: hosts, addresses, URIs.
+//! Alternative names in certificates and requests: host names, IP addresses and URIs.
 
 use std::net::IpAddr;
 
@@ -26,7 +26,7 @@ fn texts(list: &Texts) -> impl Iterator<Item = &str> {
 }
 
 impl AltNames {
-    /// Parses the names of a configuration.
+    /// Parses the alternative names in a configuration.
     pub fn configured(dns: &Texts, ips: &Texts, uris: &Texts) -> Result<AltNames, Diagnostics> {
         let mut out = AltNames::default();
         for (i, text) in texts(dns).enumerate() {
@@ -48,7 +48,7 @@ impl AltNames {
                     format!("Failed to parse {text:?}: {e}."),
                 )
             })?;
-            // As in Go, an IPv4 address in the form of IPv6 goes into a certificate with four bytes.
+            // As in Go, an IPv4-mapped IPv6 address is written into a certificate as the four bytes of the IPv4 address.
             out.ips.push(ip.to_canonical());
         }
         for (i, text) in texts(uris).enumerate() {
@@ -59,7 +59,7 @@ impl AltNames {
         Ok(out)
     }
 
-    /// Reads the names from a certificate request.
+    /// Reads the alternative names in a certificate request.
     pub fn requested(request: &X509CertificationRequest<'_>) -> Result<AltNames, CertificateError> {
         let mut out = AltNames::default();
         for extension in request.requested_extensions().into_iter().flatten() {
@@ -82,7 +82,7 @@ impl AltNames {
                         out.ips.push(ip.to_canonical());
                     }
                     GeneralName::Invalid(..) => return Err(CertificateError::AlternativeName),
-                    // As in the official provider, other names of a request, such as e-mail addresses, are dropped.
+                    // As in the official provider, names of other kinds, such as e-mail addresses, are dropped.
                     _ => {}
                 }
             }
@@ -105,7 +105,7 @@ impl AltNames {
                 name(2, host.as_bytes());
             }
             for ip in &self.ips {
-                // The tags are those of GeneralName (RFC 5280, 4.2.1.6).
+                // The tags are those of GeneralName (RFC 5280, section 4.2.1.6).
                 match ip {
                     IpAddr::V4(ip) => name(7, &ip.octets()),
                     IpAddr::V6(ip) => name(7, &ip.octets()),

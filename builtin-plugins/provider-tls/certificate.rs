@@ -1,5 +1,4 @@
-//! Encoding of certificates and requests. The extensions, their order and their criticality are those of the official
-//! provider.
+//! Encoding of certificates and requests. The extensions, their order, and which of them are critical, are as in the official provider.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -23,9 +22,9 @@ pub(crate) struct Template {
     pub not_before: Timestamp,
     pub not_after: Timestamp,
     pub uses: Uses,
-    /// True for the certificate of an authority, which may sign others.
+    /// True for a CA certificate, which may sign others.
     pub is_ca: bool,
-    /// Path length constraint: number of intermediate certificates below this one.
+    /// Path length constraint: maximum number of intermediate certificates below this one.
     pub max_path_length: Option<u64>,
     /// True if the certificate has a subject key identifier.
     pub with_key_id: bool,
@@ -41,19 +40,18 @@ pub(crate) struct Issuer {
 }
 
 impl Template {
-    /// Returns the subject key identifier, if the certificate is to have one.
+    /// Returns the subject key identifier; `None` if the certificate is to have none.
     pub fn key_id(&self) -> Option<Vec<u8>> {
         (self.is_ca || self.with_key_id).then(|| self.public.key_id())
     }
 
     /// Signs the certificate, and returns it with its serial number.
     pub fn sign(&self, issuer: &Issuer, key: &Key) -> Result<(Vec<u8>, u128), KeyError> {
-        // The serial number has 128 random bits, so it is unique among the certificates of an issuer, and not
-        // predictable.
+        // The serial number has 128 random bits, which makes it unpredictable, and unique among the certificates of an issuer.
         let serial: u128 = rand::random();
         let content = yasna::construct_der(|w| {
             w.write_sequence(|w| {
-                // The version of the certificate is 3.
+                // Version 3 of X.509, encoded as 2.
                 w.next().write_tagged(Tag::context(0), |w| w.write_u8(2));
                 w.next().write_bigint_bytes(&serial.to_be_bytes(), true);
                 key.write_signature_algorithm(w.next());
@@ -102,12 +100,12 @@ impl Template {
             });
             write_extension(oid::AUTHORITY_KEY_ID, false, &id, w);
         }
-        // Alternative names are critical if there is no subject (RFC 5280, 4.2.1.6).
+        // Alternative names are critical if the subject is empty (RFC 5280, section 4.2.1.6).
         write_alt_names(&self.names, self.subject.is_empty(), w);
     }
 }
 
-/// Makes a certificate request.
+/// Creates a certificate request.
 pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec<u8>, KeyError> {
     let content = yasna::construct_der(|w| {
         w.write_sequence(|w| {
@@ -116,7 +114,7 @@ pub(crate) fn request(subject: &Name, names: &AltNames, key: &Key) -> Result<Vec
             key.public().write(w.next());
             w.next().write_tagged_implicit(Tag::context(0), |w| {
                 w.write_set(|w| {
-                    // The attributes are not optional (RFC 2986, 4.1): without any there is an empty set.
+                    // The set of attributes is mandatory (RFC 2986, section 4.1), so it is written even if it is empty.
                     if names.is_empty() {
                         return;
                     }
@@ -150,7 +148,7 @@ fn write_extension(oid: Oid, critical: bool, content: &[u8], w: &mut DERWriterSe
     });
 }
 
-/// Writes a time. Years up to 2049 are written with two digits (RFC 5280, 4.1.2.5).
+/// Writes a time. Years up to 2049 have two digits (RFC 5280, section 4.1.2.5).
 fn write_time(time: Timestamp, writer: DERWriter<'_>) {
     let time = time.to_zoned(TimeZone::UTC);
     let (tag, format) = match time.year() {

@@ -1,4 +1,4 @@
-//! `tls_certificate`: the fields of a server's certificates, or of a certificate in the configuration.
+//! `tls_certificate`: the fields of the certificates that a server presents, or of a certificate in the configuration.
 
 use data_encoding::HEXLOWER;
 use monoform_sdk::schema::{computed, optional};
@@ -59,7 +59,7 @@ impl Certificate {
             is_ca: certificate.is_ca().into(),
             max_path_length: match constraints {
                 Some(constraints) => constraints.value.path_len_constraint.map_or(-1, i64::from).into(),
-                // Go's value for a certificate without the extension.
+                // As in Go, the value is 0 if the certificate does not have the extension.
                 None => 0.into(),
             },
             version: (i64::from(certificate.version().0) + 1).into(),
@@ -72,7 +72,7 @@ impl Certificate {
         })
     }
 
-    /// Returns the text whose hash is the ID of the data source: Go's format of a struct, as in the official provider.
+    /// Returns the text from which the ID of the data source is computed: as in the official provider, Go's text form of a struct.
     fn text(&self) -> String {
         let number = |n: &Attr<i64>| n.known().copied().unwrap_or_default().to_string();
         let parts = [
@@ -159,8 +159,7 @@ impl DataSource for CertificateSource {
             None => {
                 let url = config.url.text();
                 let mut chain = of_server(url, verify, cx).await?;
-                // As in the official provider, the list begins at the end of the
-                // chain, and the server's own certificate is the last.
+                // As in the official provider, the list begins at the end of the chain, and the server's own certificate comes last.
                 chain.reverse();
                 let read = |der: &Vec<u8>| {
                     Certificate::read(der).map_err(|e| failed("Unable to parse certificate", format!("{url}: {e}.")))
@@ -170,7 +169,7 @@ impl DataSource for CertificateSource {
         };
         let text: Vec<String> = certificates.iter().map(Certificate::text).collect();
         Ok(Model {
-            // A checksum of Go's text form of the list, so that existing states keep their identifier.
+            // The ID is a checksum of Go's text form of the list, so that it is the same as in states of the official provider.
             id: identifier(format!("[{}]", text.join(" ")).as_bytes()).into(),
             verify_chain: verify.into(),
             certificates: certificates.into(),
@@ -202,7 +201,7 @@ fn given(text: &str) -> Result<Certificate> {
         .map_err(|e| at(Diagnostic::error("Unable to parse certificate", format!("{e}."))).into())
 }
 
-/// Returns the certificates that a server presents, its own first.
+/// Returns the certificates that a server presents, with its own first.
 async fn of_server(text: &str, verify: bool, cx: &mut Context<Proxying>) -> Result<Vec<Vec<u8>>> {
     let url = Url::parse(text).map_err(|e| failed("Failed to parse URL", format!("{text:?} is no URL: {e}.")))?;
     let client = cx.client()?;
@@ -217,7 +216,7 @@ async fn of_server(text: &str, verify: bool, cx: &mut Context<Proxying>) -> Resu
             _ => Ok(fetch::by_https(&url, verify, &client).await),
         }
     };
-    // A server may accept the connection and never answer.
+    // Stoppable, because a server may accept the connection and never answer.
     let fetched: Fetched = tokio::select! {
         fetched = fetch => fetched?,
         () = stop.requested() => Err(FetchError::Stopped),

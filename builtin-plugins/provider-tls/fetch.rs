@@ -18,13 +18,13 @@ use url::{Host, Url};
 use crate::Proxying;
 use crate::proxying::UnusableProxy;
 
-/// Time limit of a connection attempt, and of a response.
+/// Time limit for connecting, and for an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Limit of redirects.
+/// Maximum number of redirects.
 const REDIRECTS: usize = 10;
 
-/// Certificates of a server, its own first.
+/// Certificates of a server, with its own first.
 pub(crate) type Fetched = Result<Vec<Vec<u8>>, FetchError>;
 
 /// Reason why there are no certificates, as a sentence without its full stop.
@@ -42,19 +42,19 @@ pub(crate) enum FetchError {
     /// The URL has no host.
     #[error("it names no host")]
     NoHost,
-    /// The name of the host cannot be resolved.
+    /// The host name cannot be resolved.
     #[error("the host {host} is not known: {reason}")]
     UnknownHost { host: String, reason: String },
-    /// The name of the host has no address.
+    /// The host name has no IP address.
     #[error("there is no host {0}")]
     NoAddress(String),
-    /// No address of the host accepts a connection; this is the last one.
+    /// No address of the host accepts a connection. `address` is the last one that was tried.
     #[error("{address}: {source}")]
     Connect { address: SocketAddr, source: io::Error },
     /// The connection broke in the TLS handshake.
     #[error(transparent)]
     Handshake(io::Error),
-    /// Failed TLS negotiation.
+    /// The TLS handshake failed, and the text explains why.
     #[error("{0}")]
     Refused(String),
     /// The connection took too long.
@@ -65,18 +65,18 @@ pub(crate) enum FetchError {
     Proxy(#[from] UnusableProxy),
     #[error("{}", .0.reason())]
     Request(#[from] http::Error),
-    /// The server redirects to an address without TLS.
+    /// The server redirects to a URL without TLS.
     #[error("the server redirects to {0}, where there are no certificates")]
     Redirected(String),
     #[error("it was stopped on request")]
     Stopped,
 }
 
-/// Verifier that records the certificates which servers present.
+/// Certificate verifier that records the certificates of servers.
 #[derive(Debug)]
 struct Observer {
     verifier: Verifier,
-    /// Last certificates by the name of their server.
+    /// The last certificates of each server, by host name.
     seen: Mutex<BTreeMap<String, Vec<Vec<u8>>>>,
 }
 
@@ -113,7 +113,7 @@ impl ServerCertVerifier for Observer {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let chain = std::iter::once(end_entity).chain(intermediates);
         let chain = chain.map(|certificate| certificate.to_vec()).collect();
-        // The certificates are recorded before the verification, so that refused certificates are known, too.
+        // Recorded before the verification, so that the certificates are available even if they are refused.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert(server_name.to_str().into_owned(), chain);
         drop(seen);
@@ -144,14 +144,13 @@ impl ServerCertVerifier for Observer {
     }
 }
 
-/// Reads the certificates in a TLS handshake, without a request.
+/// Reads the certificates in a TLS handshake; no request is sent.
 pub(crate) async fn by_tls(host: Option<Host<&str>>, port: u16, verify: bool) -> Fetched {
     let (name, host) = match host {
         Some(Host::Ipv4(ip)) => (ServerName::from(std::net::IpAddr::from(ip)), ip.to_string()),
         Some(Host::Ipv6(ip)) => (ServerName::from(std::net::IpAddr::from(ip)), ip.to_string()),
         Some(Host::Domain(host)) => {
-            // `Url` parses IP addresses in web schemes only, so in other schemes the host may still be an IP
-            // address.
+            // `Url` recognizes IP addresses only in the schemes of the web, so the host of another scheme may still be an IP address.
             let name = ServerName::try_from(host.to_owned()).map_err(|source| FetchError::HostName {
                 host: host.to_owned(),
                 source,
@@ -176,7 +175,7 @@ pub(crate) async fn by_tls(host: Option<Host<&str>>, port: u16, verify: bool) ->
     }
 }
 
-/// Converts the error of a handshake, with an explanation if the certificate or the protocol is the reason.
+/// Converts the error of a handshake. If the certificate or the protocol is the reason, the text explains that.
 fn refused(host: &str, port: u16, error: io::Error) -> FetchError {
     let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     match tls.map(|tls| http::tls_reason(host, port, tls)) {
@@ -209,10 +208,10 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError>
     Ok(found.map_err(|e| unknown(host, &e))?.collect())
 }
 
-/// Resolves a name by DNS, with the configuration of the system.
+/// Resolves a name by DNS, with the DNS settings of the system.
 #[cfg(target_feature = "crt-static")]
 async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError> {
-    // A static executable cannot load the name services of glibc.
+    // The resolver of the system is not used, because a static executable cannot load the name services of glibc.
     if let Ok(ip) = host.parse() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
@@ -223,7 +222,7 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError>
     Ok(found.iter().map(|ip| SocketAddr::new(ip, port)).collect())
 }
 
-/// Reads the certificates of the server that answers an HTTP request after all redirects.
+/// Sends an HTTP request, follows redirects, and returns the certificates of the server that answers.
 pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fetched {
     let observer = Observer::new(verify);
     let transport = Transport::new(Settings {
@@ -232,7 +231,7 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
         connect_timeout: TIMEOUT,
         ..Settings::default()
     });
-    // Most servers answer HEAD with little work; a few never do.
+    // HEAD is tried first, since most servers answer it with little work. A few never answer it, so GET follows.
     let answer = tokio::time::timeout(TIMEOUT / 3, ask(&transport, Method::HEAD, url)).await;
     let address = match answer {
         Ok(Ok(address)) if address.scheme() == "https" => address,
@@ -250,7 +249,7 @@ pub(crate) async fn by_https(url: &Url, verify: bool, proxying: &Proxying) -> Fe
     }
 }
 
-/// Requests an address; returns the one that answers after all redirects.
+/// Sends a request to a URL. Returns the URL that answers after all redirects.
 async fn ask(transport: &Transport, method: Method, url: &Url) -> Result<Url, http::Error> {
     let request = Request {
         method,

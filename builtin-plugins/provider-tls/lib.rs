@@ -1,17 +1,17 @@
 //! The `tls` provider: private keys, certificate requests, certificates, and the certificates of servers.
 //!
-//! Keys are generated, written and read in [`key`]; names in [`name`] and [`alt_names`]; certificates and requests are encoded
-//! in [`certificate`], item by item, because the form of every item is fixed. [`terms`] has what both types of certificates
-//! share, above all renewal. [`fetch`] reads the certificates of servers, through the proxy of the provider's configuration
+//! [`key`] generates, writes and reads private keys. [`name`] and [`alt_names`] have names. [`certificate`] encodes certificates and
+//! requests field by field, because users rely on the exact form of each field. [`terms`] has the common code of both types of
+//! certificates, above all renewal. [`fetch`] reads the certificates of servers, through the proxy in the provider's configuration
 //! ([`proxying`]).
 //!
-//! It implements version 4.2.1 of the official provider. Of the crates of this workspace it may use only the SDK. It differs
-//! from the official provider where that one hinders users:
-//! - `max_path_length = 0` is in the certificate of an authority, which then can sign no other authority (there, the limit is
-//!   silently left out).
-//! - A validity of more than 292 years is possible (there, the end wraps around to before the beginning).
-//! - `ready_for_renewal` is unknown while the hours are (there, it is true, and wrong when they become known).
-//! - A server that does not answer is given up after half a minute (there, the wait has no end).
+//! It implements version 4.2.1 of the official provider. Of the crates of this workspace it may use only the SDK. It differs from the
+//! official provider in these points, in favor of users:
+//! - `max_path_length = 0` is written into a CA certificate, which then cannot sign another CA certificate. The official provider omits the
+//!   limit without an error.
+//! - A validity of more than 292 years is possible. In the official provider, the end overflows to a time before the beginning.
+//! - `ready_for_renewal` is unknown while the hours are unknown. In the official provider, it is true, which is wrong once they are known.
+//! - The wait for a server that does not answer ends after half a minute. In the official provider, it never ends.
 
 mod algorithms;
 mod alt_names;
@@ -49,7 +49,7 @@ pub const NAME: &str = "tls";
 /// Version of the official provider that this one implements.
 pub const VERSION: &str = "4.2.1";
 
-/// Earlier versions of the same major version, which it also implements.
+/// Earlier releases with the same major version, which this provider also implements.
 pub const RELEASED: &[&str] = &[
     "4.0.0", "4.0.1", "4.0.2", "4.0.3", "4.0.4", "4.0.5", "4.0.6", "4.1.0", "4.2.0",
 ];
@@ -62,8 +62,8 @@ pub fn provider() -> impl Provider {
 
 struct Tls;
 
-/// Marks the descriptions of the schema as plain text. Those of the root and of these members remain Markdown, as in the
-/// official provider.
+/// Marks the descriptions of a schema as plain text. As in the official provider, the descriptions of the root and of the given members
+/// stay Markdown.
 fn plain_but(schema: Schema, markdown: &[&str]) -> Schema {
     let mut schema = schema.plain();
     schema.root.text = Text::Markdown;

@@ -29,7 +29,7 @@ certificate_model! {
     }
 }
 
-/// Parts of a certificate request that the certificate adopts.
+/// Parts of a certificate request that become parts of the certificate.
 struct Requested {
     subject: Name,
     names: AltNames,
@@ -49,7 +49,7 @@ impl Requested {
     }
 }
 
-/// Authority, as its certificate describes it.
+/// The authority that signs, as described by its certificate.
 struct Authority {
     is_ca: bool,
     name: Vec<u8>,
@@ -122,7 +122,7 @@ impl Resource for LocallySignedCert {
                 subject: requested.subject,
                 names: requested.names,
                 public: requested.public,
-                // As in Go's library: a certificate in the name of its own authority has no authority key identifier.
+                // As in Go's library, the certificate has no authority key identifier if its subject is the name of the authority.
                 issuer: &|template| {
                     Ok(Issuer {
                         name: authority.name.clone(),

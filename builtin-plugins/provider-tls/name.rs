@@ -1,7 +1,7 @@
 //! Distinguished names: encoding, decoding, and their text form.
 //!
-//! The order and grouping of attributes are fixed, whatever order a decoded name had: one group for each type of attribute,
-//! from the country to the serial number. Attributes of other types are shown, but not encoded again.
+//! The encoded attributes have a fixed order, from the country to the serial number, and one group for each type, whatever the order of a
+//! decoded name was. Attributes of other types are shown, but not encoded again.
 
 use data_encoding::HEXLOWER;
 use x509_parser::x509::X509Name;
@@ -14,13 +14,13 @@ use crate::problem::CertificateError;
 pub(crate) struct Name {
     /// Values by attribute type, in the order of [`SORTS`].
     values: [Vec<String>; SORTS.len()],
-    /// E-mail address, which older certificates have in their names.
+    /// E-mail address, which is a part of the name in older certificates.
     email: Option<String>,
     /// Attributes of other types in a decoded name.
     others: Vec<(String, String)>,
 }
 
-/// Attribute type of a distinguished name.
+/// Type of an attribute of a distinguished name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
     Country,
@@ -34,7 +34,7 @@ pub(crate) enum Sort {
     SerialNumber,
 }
 
-/// Attribute types in the order of encoding, with the last arc of their identifiers (below 2.5.4) and their names in text.
+/// Attribute types in the order of encoding, with the last arc of their object identifiers (below 2.5.4) and their short names.
 const SORTS: [(Sort, u64, &str); 9] = [
     (Sort::Country, 6, "C"),
     (Sort::Province, 8, "ST"),
@@ -50,13 +50,13 @@ const SORTS: [(Sort, u64, &str); 9] = [
 /// Prefix of the object identifiers of attribute types (X.520).
 const ATTRIBUTES: Oid = &[2, 5, 4];
 
-/// Error for an e-mail address with characters that a name cannot hold.
+/// Error for an e-mail address that is not ASCII.
 #[derive(Debug, thiserror::Error)]
 #[error("the e-mail address {0:?} has characters that a name cannot hold")]
 pub(crate) struct NotAscii(String);
 
 impl Name {
-    /// Adds an attribute. Common name and serial number are single; an empty value removes them.
+    /// Adds an attribute. Common name and serial number have one value, which a new one replaces and an empty one removes.
     pub fn add(&mut self, sort: Sort, value: &str) {
         let values = &mut self.values[sort as usize];
         if matches!(sort, Sort::CommonName | Sort::SerialNumber) {
@@ -68,7 +68,7 @@ impl Name {
         values.push(value.to_owned());
     }
 
-    /// Adds an e-mail address as IA5String, which RFC 5280 requires.
+    /// Adds an e-mail address. RFC 5280 requires that it is an IA5String.
     pub fn add_email(&mut self, address: &str) -> Result<(), NotAscii> {
         if !address.is_ascii() {
             return Err(NotAscii(address.to_owned()));
@@ -132,7 +132,7 @@ impl Name {
         yasna::construct_der(|w| self.write(w))
     }
 
-    /// Formats the name roughly as in RFC 2253: the last attribute comes first.
+    /// Formats the name approximately as in RFC 2253, with the last attribute first.
     pub fn text(&self) -> String {
         let known = SORTS.iter().zip(&self.values).rev();
         let known = known
@@ -144,8 +144,7 @@ impl Name {
                     .collect();
                 parts.join("+")
             });
-        // By RFC 2253, an attribute without a short name is shown as its OID, with the encoded value in
-        // hexadecimal.
+        // As in RFC 2253, an attribute without a short name is shown as its object identifier, with its encoded value in hexadecimal.
         let others = self.others.iter().rev().map(|(oid, value)| {
             let der = yasna::construct_der(|w| write_string(value, w));
             format!("{oid}=#{}", HEXLOWER.encode(&der))
@@ -157,7 +156,7 @@ impl Name {
 fn escaped(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for (i, c) in value.char_indices() {
-        // RFC 2253 escapes spaces at both ends only, and # only at the beginning.
+        // RFC 2253 escapes spaces only at both ends, and `#` only at the beginning.
         let special = match c {
             ',' | '+' | '"' | '\\' | '<' | '>' | ';' => true,
             ' ' => i == 0 || i + 1 == value.len(),
@@ -172,7 +171,7 @@ fn escaped(value: &str) -> String {
     out
 }
 
-/// Writes text as PrintableString if its characters allow that, else as UTF8String.
+/// Writes text as a PrintableString if all of its characters are allowed there, otherwise as a UTF8String.
 fn write_string(text: &str, writer: DERWriter<'_>) {
     let printable = |c: char| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c);
     if text.chars().all(printable) {
@@ -182,15 +181,15 @@ fn write_string(text: &str, writer: DERWriter<'_>) {
     }
 }
 
-/// Decodes a string of one of the types of ASN.1.
+/// Decodes an ASN.1 string of the type with this tag.
 fn string(tag: u32, bytes: &[u8]) -> Result<String, CertificateError> {
     let malformed = || CertificateError::NameString(tag);
     match tag {
-        // UTF8String, NumericString, PrintableString, IA5String
+        // UTF8String, NumericString, PrintableString and IA5String
         12 | 18 | 19 | 22 => std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| malformed()),
-        // T61String, which is read as Latin-1 in practice
+        // T61String. In practice, it contains Latin-1.
         20 => Ok(bytes.iter().map(|b| char::from(*b)).collect()),
-        // BMPString
+        // BMPString, which is UTF-16 in big-endian order.
         30 => {
             let (units, rest) = bytes.as_chunks::<2>();
             let units: Vec<u16> = units.iter().map(|u| u16::from_be_bytes(*u)).collect();

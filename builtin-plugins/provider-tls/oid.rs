@@ -1,15 +1,15 @@
-//! Object identifiers of keys, signatures and certificates, as lists of their arcs.
+//! Object identifiers of keys, signatures and certificates, as lists of their arcs (numbers).
 
 use yasna::models::ObjectIdentifier;
 
 pub(crate) type Oid = &'static [u64];
 
-/// Converts an identifier for the DER writer.
+/// Converts an object identifier to the type of the DER writer.
 pub(crate) fn der(oid: &[u64]) -> ObjectIdentifier {
     ObjectIdentifier::from_slice(oid)
 }
 
-/// Returns the arcs of a decoded identifier; empty if one of them is too large.
+/// Returns the arcs of a decoded object identifier; empty if one of them is too large for 64 bits.
 pub(crate) fn arcs(oid: &x509_parser::der_parser::Oid<'_>) -> Vec<u64> {
     oid.iter().map(Iterator::collect).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! PEM, the text form of keys, requests and certificates.
+//! PEM, the text format of keys, requests and certificates.
 
 use pem::{EncodeConfig, LineEnding};
 
@@ -36,7 +36,7 @@ pub(crate) fn encode(label: &str, der: impl Into<Vec<u8>>) -> String {
     )
 }
 
-/// Checks that a parser has consumed all bytes of a block.
+/// Returns the result of a parser. If bytes are left over, returns an error.
 pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &'static str) -> Result<T, CertificateError> {
     match parsed {
         Ok(([], parsed)) => Ok(parsed),
@@ -45,8 +45,8 @@ pub(crate) fn whole<T, E>(parsed: Result<(&[u8], T), E>, what: &'static str) -> 
     }
 }
 
-/// Returns true if a stored text is PEM. Early versions of the official provider stored only a hash of some arguments, and a change
-/// from the hash to the text must not replace the object.
+/// Returns true if a stored text is PEM. Early versions of the official provider stored only a hash of some arguments. A change from that
+/// hash to the PEM text must not replace the object.
 pub(crate) fn is_pem(text: &str) -> bool {
     let label = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
     let text = text.strip_suffix('\n').unwrap_or(text);

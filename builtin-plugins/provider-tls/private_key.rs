@@ -1,4 +1,4 @@
-//! `tls_private_key`, as a managed resource and as an ephemeral one.
+//! `tls_private_key`, as a managed and as an ephemeral resource.
 
 use monoform_sdk::schema::{Attribute, computed, optional, required};
 use monoform_sdk::{
@@ -27,7 +27,7 @@ fn curve() -> Attribute {
         .validate(Validator::OneOf(Curve::NAMES))
 }
 
-// A model that ends with all forms of a key.
+// Defines a model whose last attributes are the key in all formats.
 macro_rules! key_model {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
         monoform_sdk::model! {
@@ -54,11 +54,11 @@ macro_rules! key_model {
         }
 
         impl $name {
-            /// Generates the key of the arguments.
+            /// Generates a key as configured.
             async fn generate(&self) -> Result<Key> {
                 let (algorithm, curve) = (self.algorithm.text().to_owned(), self.ecdsa_curve.clone().or(CURVE.into()));
                 let bits = self.rsa_bits.clone().or(RSA_BITS);
-                // The search for large primes takes seconds, and must not block a thread of the runtime.
+                // On a separate thread: the search for large primes takes seconds, and would block a thread of the runtime.
                 blocking(move || Key::generate(&algorithm, bits, &curve))
                     .await
                     .map_err(|e| failed("Unable to generate Key from configuration", format!("{e}.")))
@@ -125,14 +125,14 @@ impl Resource for PrivateKey {
     }
 
     fn upgraders(&self) -> Vec<Upgrader<Model>> {
-        // Older providers stored fewer forms of the key.
+        // States of older versions of the provider have fewer formats of the key. The others are computed.
         let upgrade = |old: Model| {
             let key = Key::from_pem(old.private_key_pem.text())
                 .map_err(|e| failed("Unable to parse key from PEM", format!("The state holds no key: {e}.")))?;
             let before = old.clone();
             let id = key.public().id().into();
             let model = Model { id, ..old.with(&key)? };
-            // The stored forms of the private key keep their bytes.
+            // The formats that are already in the state stay as they are.
             Ok(Model {
                 private_key_pem: before.private_key_pem,
                 private_key_openssh: match before.private_key_openssh.text() {

@@ -98,11 +98,11 @@ fn conflict(one: &str, other: &str) -> String {
 pub(crate) enum Proxying {
     Direct,
     Through(Url),
-    /// The proxy that the environment names, if any.
+    /// The proxy that the environment variables name, if there is one.
     AsTheEnvironmentSays,
 }
 
-/// Error for an environment variable that should name a proxy, and does not.
+/// Error for an environment variable whose value is not a usable proxy URL.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} names no proxy that can be used: it has the form http://HOST:PORT")]
 pub(crate) struct UnusableProxy(String);
@@ -145,7 +145,7 @@ impl Proxying {
     }
 }
 
-/// Changes a SOCKS URL so that the proxy resolves host names.
+/// Changes the scheme of a SOCKS URL, so that the proxy resolves host names.
 fn names_by_proxy(url: &str) -> String {
     match url.strip_prefix("socks5://") {
         Some(rest) => format!("socks5h://{rest}"),

@@ -66,17 +66,17 @@ pub(crate) fn name(blocks: &Attr<Vec<Subject>>) -> Result<Name> {
     Ok(name)
 }
 
-/// Attribute for a list of names.
+/// Returns the attribute for a list of names.
 pub(crate) fn names() -> Attribute {
     optional().requires_replace()
 }
 
-/// Attribute for a list of names that must not be empty.
+/// Returns the attribute for a list of names, none of which may be empty.
 pub(crate) fn names_of_some_length() -> Attribute {
     names().validate(Validator::each(Validator::LengthAtLeast(1)))
 }
 
-/// Attribute for a PEM argument. A change replaces the object, unless the state is so old that it has only a hash of the
+/// Returns the attribute for a PEM argument. A change replaces the object, unless the state is so old that it has only a hash of the
 /// argument.
 pub(crate) fn pem_input(attribute: Attribute) -> Attribute {
     attribute.modify(Modifier::custom(|change| {

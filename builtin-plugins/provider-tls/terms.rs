@@ -1,4 +1,4 @@
-//! Common parts of both types of certificates: their arguments, their results, and their renewal.
+//! Common code of both types of certificates: their arguments, their results, and their renewal.
 
 #![expect(clippy::disallowed_methods, reason = "certificates are valid from now on")]
 
@@ -33,17 +33,17 @@ pub(crate) struct Issued {
 /// Model with the arguments and results of all certificates.
 pub(crate) trait Certified: Model {
     fn terms(&self) -> Terms;
-    /// Validity and early renewal, in hours.
+    /// Returns the hours of validity, and of early renewal.
     fn hours(&self) -> (&Attr<i64>, &Attr<i64>);
-    /// End of the validity.
+    /// Returns the end of the validity.
     fn end(&self) -> &Attr<String>;
-    /// Returns the attribute that is true if the certificate should be renewed.
+    /// Returns the attribute `ready_for_renewal`.
     fn ready(&mut self) -> &mut Attr<bool>;
-    /// Completes the model with the issued certificate.
+    /// Sets the results to the issued certificate.
     fn with(self, issued: Issued) -> Self;
 }
 
-// A model that ends with the arguments and results of all certificates.
+// Defines a model whose last attributes are the arguments and results that all certificates have.
 macro_rules! certificate_model {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* }) => {
         monoform_sdk::model! {
@@ -113,7 +113,7 @@ macro_rules! certificate_model {
 }
 pub(crate) use certificate_model;
 
-/// Attribute for a number of hours.
+/// Returns the attribute for a number of hours.
 pub(crate) fn hours(attribute: Attribute) -> Attribute {
     attribute.validate(Validator::AtLeast(0))
 }
@@ -136,12 +136,12 @@ pub(crate) fn max_path_length() -> Attribute {
         .validate(Validator::AtLeast(-1))
 }
 
-/// Subject, its public key, and the issuer.
+/// Subject of a certificate with its public key, and the issuer with the key that signs.
 pub(crate) struct Parties<'a> {
     pub subject: Name,
     pub names: AltNames,
     pub public: Public,
-    /// Constructs the issuer from the template of the certificate.
+    /// Returns the issuer for the template of the certificate.
     pub issuer: &'a dyn Fn(&Template) -> Result<Issuer>,
     pub key: &'a Key,
 }
@@ -154,7 +154,7 @@ pub(crate) fn issue(terms: Terms, parties: Parties<'_>) -> Result<Issued> {
         ));
     }
     let max_path_length = match terms.max_path_length {
-        // A path length of 0 is also valid for a certificate that cannot sign.
+        // A path length of 0 is also allowed for a certificate that is not a CA certificate.
         Some(length) if length > 0 && !terms.is_ca => {
             return Err(failed(
                 "Failed to create certificate",
@@ -199,7 +199,7 @@ pub(crate) fn issue(terms: Terms, parties: Parties<'_>) -> Result<Issued> {
     })
 }
 
-/// Formats a timestamp in RFC 3339, in the time zone of the machine.
+/// Formats a timestamp in RFC 3339, at the offset of the machine's time zone.
 fn local(moment: Timestamp) -> String {
     let offset = TimeZone::system().to_offset(moment);
     if offset.is_zero() {
@@ -209,8 +209,8 @@ fn local(moment: Timestamp) -> String {
     }
 }
 
-/// Returns the value of `ready_for_renewal` for a new certificate; unknown if one of the arguments is. (The official provider
-/// treats an unknown argument as 0, which causes an error when it becomes known.)
+/// Returns the value of `ready_for_renewal` for a new certificate; unknown if one of the arguments is unknown. The official provider treats
+/// an unknown argument as 0, which causes an error once the argument is known.
 pub(crate) fn ready<M: Certified>(model: &M) -> Attr<bool> {
     match model.hours() {
         (Attr::Known(0), _) => true.into(),
@@ -219,7 +219,7 @@ pub(crate) fn ready<M: Certified>(model: &M) -> Attr<bool> {
     }
 }
 
-/// Returns true if the time to renew has come.
+/// Returns true if the certificate is due for renewal.
 fn is_due<M: Certified>(model: &M, now: Timestamp) -> Result<bool> {
     let (Some(end), (_, Attr::Known(early))) = (model.end().as_str(), model.hours()) else {
         return Ok(false);
@@ -232,13 +232,13 @@ fn is_due<M: Certified>(model: &M, now: Timestamp) -> Result<bool> {
         .at_attribute("validity_end_time")
         .into()
     })?;
-    // If the early renewal would begin before the earliest possible time, the certificate is due.
+    // If the beginning of the early renewal is before the minimum timestamp, it has passed.
     Ok(end
         .checked_sub(SignedDuration::from_hours(*early))
         .map_or(true, |renewal| renewal <= now))
 }
 
-/// Completes a plan: a certificate that should be renewed is replaced.
+/// Completes a plan. A certificate that is due for renewal is replaced.
 pub(crate) fn plan<M: Certified>(plan: &mut Plan<'_, M>) -> Result<()> {
     let mut planned = plan.planned()?;
     *planned.ready() = ready(&planned);
@@ -250,7 +250,7 @@ pub(crate) fn plan<M: Certified>(plan: &mut Plan<'_, M>) -> Result<()> {
     Ok(())
 }
 
-/// Refreshes the object: only `ready_for_renewal` can change.
+/// Refreshes the object. Only `ready_for_renewal` can change.
 pub(crate) fn read<M: Certified>(mut state: M) -> Result<Option<M>> {
     if is_due(&state, Timestamp::now())? {
         *state.ready() = true.into();

@@ -1,5 +1,5 @@
-//! Tests of the provider through the core's calls. Tests of the whole executable check its keys and certificates with
-//! other programs.
+//! Tests of the provider through the calls of a host. Other tests check its keys and certificates with other programs, using the whole
+//! executable.
 
 use monoform_sdk::Diagnostics;
 use monoform_sdk::cty::{Type, Value};
@@ -273,7 +273,7 @@ async fn a_given_certificate_is_taken_apart() {
     ] {
         assert_eq!(certificate.get(name), Some(&expected), "{name}");
     }
-    // The period is longer than 64 bits of nanoseconds can express.
+    // The period is longer than 64-bit nanoseconds can represent.
     assert!(get(&certificate, "not_after") > "2900");
     assert!(get(&root, "validity_end_time") > "2900");
 }
@@ -289,7 +289,7 @@ async fn certificates_are_renewed_in_time() {
     let plan = harness.plan(name, Some(&state), &config).await.unwrap();
     assert_eq!((plan.planned, plan.replace), (state.clone(), vec![]));
 
-    // A change of the early renewal is made in place, unless the certificate is then due for renewal.
+    // A change of the early renewal is an in-place update, unless it makes the certificate due for renewal.
     let early = |hours: i64| certificate_of(&key, &[("early_renewal_hours", hours.into())]);
     let plan = harness.plan(name, Some(&state), &early(3)).await.unwrap();
     assert_eq!(
@@ -300,14 +300,14 @@ async fn certificates_are_renewed_in_time() {
     assert!(!plan.planned.get("ready_for_renewal").unwrap().is_known());
     assert_eq!(plan.replace, ["ready_for_renewal"]);
 
-    // The due renewal is stored, and nothing else changes in the state.
+    // A refresh of a due certificate only sets `ready_for_renewal`.
     let over = with(&state, "validity_end_time", "2020-01-01T00:00:00.5+01:00".into());
     let read = harness.read(name, &over).await.unwrap();
     assert_eq!(read, with(&over, "ready_for_renewal", true.into()));
     let plan = harness.plan(name, Some(&read), &config).await.unwrap();
     assert_eq!(plan.replace, ["ready_for_renewal"]);
 
-    // A certificate whose early renewal covers its whole validity is due for renewal at once.
+    // A certificate is due at once if the early renewal covers its whole validity.
     for (hours, early, ready) in [(0, 0, Some(true)), (24, 24, Some(true)), (24, 23, Some(false))] {
         let config = certificate_of(
             &key,
@@ -455,7 +455,7 @@ async fn the_provider_has_one_proxy_that_makes_sense() {
     assert_eq!(check(vec![nameless]).await, [combination]);
 }
 
-/// Returns the request that a proxy receives when certificates are read through it, and the errors.
+/// Reads certificates through a proxy. Returns the request that the proxy received, and the errors.
 async fn asked_of_a_proxy(scheme: &str, user: Option<(&str, &str)>, url: &str) -> (String, Vec<String>) {
     use tokio::io::AsyncReadExt;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -496,7 +496,7 @@ async fn servers_are_asked_through_the_proxy() {
     assert!(heard.contains("proxy-authorization: basic bwu6cebzcw=="), "{heard}");
     assert_eq!(errors, failed);
 
-    // SOCKS begins with its version and the authentication methods.
+    // A SOCKS request begins with the version and the authentication methods.
     let (heard, errors) = asked_of_a_proxy("socks5", None, "https://certificates.test").await;
     assert_eq!(heard, "\u{5}\u{1}\0");
     assert_eq!(errors, failed);

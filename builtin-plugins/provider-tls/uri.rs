@@ -1,5 +1,5 @@
-//! URIs in certificates, such as those of `spiffe://`. They are kept as they are, except that invalid characters are
-//! escaped. A library for web addresses would also add a slash to a host, and reject relative URIs.
+//! URIs in certificates, such as `spiffe://…`. They are kept as they are, except that invalid characters are escaped. The crate `url` is
+//! not used, because it would add a slash after a host and refuse relative URIs.
 
 /// Reason why a text is not a URI.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub(crate) enum UriError {
     Escape,
 }
 
-/// Returns a URI in the form for certificates.
+/// Returns a URI as it is written into a certificate.
 pub(crate) fn normal(text: &str) -> Result<String, UriError> {
     if text.chars().any(|c| c.is_ascii_control()) {
         return Err(UriError::ControlCharacters);
@@ -47,7 +47,7 @@ pub(crate) fn normal(text: &str) -> Result<String, UriError> {
         None => rest,
     };
     let opaque = scheme.is_some() && !rest.starts_with('/');
-    // As in Go's library, the opaque part is kept as it is.
+    // As in Go's library, the opaque part is not escaped.
     if opaque {
         out.push_str(path);
     } else {
@@ -74,7 +74,7 @@ fn cut(text: &str, at: char) -> (&str, Option<&str>) {
     }
 }
 
-/// Splits a text into its scheme, if it has one, and the rest.
+/// Splits a text into its scheme, if there is one, and the rest.
 fn scheme(text: &str) -> Result<(Option<&str>, &str), UriError> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
     match end {
@@ -95,7 +95,7 @@ fn checked_authority(authority: &str) -> Result<&str, UriError> {
     let port = match host.strip_prefix('[') {
         Some(rest) => {
             let (address, after) = rest.split_once(']').ok_or(UriError::Bracket)?;
-            // A zone may follow the address (RFC 6874).
+            // A zone may follow the address after a percent sign (RFC 6874).
             let address = address.split('%').next().unwrap_or_default();
             if address.parse::<std::net::Ipv6Addr>().is_err() {
                 return Err(UriError::Ipv6(address.to_owned()));

@@ -31,7 +31,7 @@ pub(crate) const NAMES: &[&str] = &[
     "timestamping",
 ];
 
-/// Usages of the extension KeyUsage, in the order of their bits.
+/// Usages in the extension KeyUsage, in the order of their bits.
 const BITS: &[&str] = &[
     "digital_signature",
     "content_commitment",
@@ -44,7 +44,7 @@ const BITS: &[&str] = &[
     "decipher_only",
 ];
 
-/// Usages of the extension ExtendedKeyUsage.
+/// Usages in the extension ExtendedKeyUsage, with their object identifiers.
 const EXTENDED: &[(&str, &[u64])] = &[
     ("any_extended", &[2, 5, 29, 37, 0]),
     ("server_auth", &[1, 3, 6, 1, 5, 5, 7, 3, 1]),
@@ -65,9 +65,9 @@ const EXTENDED: &[(&str, &[u64])] = &[
 /// Usages of a certificate's key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    /// Bits of KeyUsage, with the first usage in the lowest bit.
+    /// Bits of KeyUsage. The first usage is the lowest bit.
     bits: u16,
-    /// Identifiers of ExtendedKeyUsage in the order of the configuration.
+    /// Object identifiers of ExtendedKeyUsage, in the order of the configuration.
     extended: Vec<&'static [u64]>,
 }
 
@@ -85,19 +85,19 @@ impl Uses {
         uses
     }
 
-    /// Encodes the content of the extension KeyUsage, if there is any: a bit string that ends with the last bit that is set.
+    /// Encodes the content of the extension KeyUsage: a bit string that ends with the last bit that is set. `None` if no bit is set.
     pub fn key_usage(&self) -> Option<Vec<u8>> {
         let length = (u16::BITS - self.bits.leading_zeros()) as usize;
         if length == 0 {
             return None;
         }
-        // In DER the first bit is the highest one, and zeros at the end are cut off.
+        // In DER, the first bit is the highest one, and trailing zero bits are omitted.
         let bytes = self.bits.reverse_bits().to_be_bytes();
         let bytes = &bytes[..length.div_ceil(8)];
         Some(yasna::construct_der(|w| w.write_bitvec_bytes(bytes, length)))
     }
 
-    /// Encodes the content of the extension ExtendedKeyUsage, if there is any.
+    /// Encodes the content of the extension ExtendedKeyUsage; `None` if it has no usages.
     pub fn extended_key_usage(&self) -> Option<Vec<u8>> {
         if self.extended.is_empty() {
             return None;

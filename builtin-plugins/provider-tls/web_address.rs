@@ -1,9 +1,9 @@
-//! Validation of URLs with certain schemes.
+//! Validation of URLs that must have certain schemes.
 
 use monoform_sdk::Diagnostic;
 use url::{ParseError, Url};
 
-/// Returns the problem of a URL that must have a host and one of these schemes.
+/// Returns the error in a URL that must have a host and one of these schemes; `None` if it is valid.
 pub(crate) fn check(text: &str, schemes: &[&str]) -> Option<Diagnostic> {
     let url = match Url::parse(text) {
         Ok(url) => url,

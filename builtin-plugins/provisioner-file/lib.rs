@@ -1,6 +1,6 @@
 //! The `file` provisioner: copies a file, a directory or a text to another machine.
 //!
-//! The crate `connection` reaches the other machine and copies files to it.
+//! The crate `connection` connects to the other machine and copies the files.
 
 use std::io;
 use std::path::PathBuf;
@@ -54,14 +54,14 @@ impl Provisioner for FileProvisioner {
     }
 }
 
-/// Resolved source of the copy.
+/// Source of the copy, after it has been examined.
 enum What {
     One(Content),
     Directory { path: PathBuf, contents_only: bool },
 }
 
 async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Stop) -> connection::Result<()> {
-    // Errors in the block and in the source are reported before any connection is made.
+    // Both are checked before connecting, so that their errors are reported early.
     let settings = Settings::read(connection)?;
     let destination = config.destination.text().to_owned();
     let source = config.source.into_known().map(|path| expand(&path)).transpose()?;
@@ -82,7 +82,7 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
     };
     let result = tokio::select! {
         result = copy => result.map_err(|error| error.context("Upload failed")),
-        // Dropping the copy is enough: the connection is closed below, and its other side ends.
+        // Dropping the copy is enough to stop it: the connection is closed below, which ends the program on the other side.
         () = stop.requested() => Err(Error::fatal("Upload failed: interrupted")),
         never = report(&progress, output) => match never {},
     };
@@ -114,7 +114,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Examines the source. A pipe or device is an error, since it may have no end.
+/// Examines the source. A pipe or device is an error, since its content may have no end.
 fn what_is_at(path: String) -> connection::Result<What> {
     let kind = std::fs::metadata(&path).map_err(|error| {
         let reason = match error.kind() {
@@ -124,7 +124,7 @@ fn what_is_at(path: String) -> connection::Result<What> {
         };
         Error::fatal(format!("stat {path}: {reason}"))
     })?;
-    // As in Terraform: with a slash at its end, the path means the contents of the directory.
+    // As in Terraform, a slash at the end of the path means the content of the directory.
     let contents_only = path.ends_with('/');
     let path = PathBuf::from(path);
     if kind.is_dir() {
@@ -139,7 +139,7 @@ fn what_is_at(path: String) -> connection::Result<What> {
     }
 }
 
-/// Replaces the tilde at the beginning of a path by the user's home directory.
+/// Replaces a tilde at the beginning of a path by the user's home directory.
 fn expand(path: &str) -> connection::Result<String> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(path.to_owned());
@@ -155,7 +155,7 @@ fn expand(path: &str) -> connection::Result<String> {
     reason = "the one place where this crate reads the environment"
 )]
 fn home() -> connection::Result<String> {
-    // Without HOME, the home directory is that of the user database.
+    // If HOME is not set, this reads the user database of the system.
     std::env::home_dir()
         .filter(|home| !home.as_os_str().is_empty())
         .and_then(|home| home.into_os_string().into_string().ok())

@@ -1,8 +1,7 @@
 //! The `local-exec` provisioner: runs a command on the machine that applies the configuration.
 //!
-//! The output of the command is shown line by line; an incomplete line is shown when the command has been silent for a short
-//! time. An interrupt of the run interrupts the command and all that it started, and kills what is left of them after some
-//! seconds.
+//! The output of the command is shown line by line. An incomplete line is shown after a short time without output. When the run is
+//! interrupted, the command and its descendants are interrupted. Those that still run after some seconds are killed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -46,13 +45,13 @@ model! {
     }
 }
 
-/// Time that an interrupted command has to end before it is killed.
+/// Time limit for an interrupted command to end before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Time without output after which the beginning of a line (a prompt) is shown.
+/// Time without output after which an incomplete line is shown, since it may be a prompt.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// Number of bytes of the output in the error of a failed command.
+/// Number of bytes from the end of the output in the error for a failed command.
 const TAIL: usize = 8 * 1024;
 
 struct LocalExec;
@@ -80,7 +79,7 @@ impl Provisioner for LocalExec {
 
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        // A command that starts a plugin by itself must not pass on the handshake of this process.
+        // Removed, because a command may itself be a host of plugins, and must not pass on this handshake.
         for name in HANDSHAKE_VARIABLES {
             command.env_remove(name);
         }
@@ -131,13 +130,13 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
-/// Runs the command and shows its output. Does not wait for background processes of the command.
+/// Runs the command and shows its output. Background processes of the command are not awaited.
 async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut stop: Stop) -> io::Result<ExitStatus> {
-    // A single pipe for both outputs keeps their lines in order.
+    // Standard output and standard error share one pipe, which keeps their lines in order.
     let (reader, writer) = io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut running = Running::start(&mut command)?;
-    // The command object holds a writing end, without which the pipe would never end.
+    // The command object holds a writing end of the pipe. The pipe would never end if it were kept.
     drop(command);
     let mut reader = streams::pipe(reader)?;
 
@@ -146,7 +145,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
     let mut open = true;
     let status = loop {
         tokio::select! {
-            // Output first, so that lines written before the end are shown before it.
+            // `biased`: the output is read first, so that lines written before the end of the command are shown before it.
             biased;
             read = reader.read(&mut buffer), if open => match read? {
                 0 => open = false,
@@ -161,7 +160,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
             }
         }
     };
-    // The output of the command is in the pipe by now; more can only come from background processes.
+    // All output of the command is in the pipe now. Anything later can only come from background processes.
     if open {
         drain(&mut reader, &mut lines, output, tail).await?;
     }
@@ -171,7 +170,7 @@ async fn execute(mut command: Command, output: &Output, tail: &mut Tail, mut sto
     Ok(status)
 }
 
-/// Ends the command and its descendants, and shows their output meanwhile.
+/// Ends the command and its descendants. Their output is shown in the meantime.
 async fn end(
     running: &mut Running,
     reader: &mut PipeStream,
@@ -193,8 +192,8 @@ async fn end(
     }
 }
 
-/// Shows the content of the pipe without waiting for more. A pipe holds far less than is read here; the limit is for processes
-/// that continue to write.
+/// Shows the content of the pipe, and does not wait for more. The number of reads is limited because background processes may continue to
+/// write; a pipe holds far less than the limit.
 async fn drain(reader: &mut PipeStream, lines: &mut Lines, output: &Output, tail: &mut Tail) -> io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     for _ in 0..64 {

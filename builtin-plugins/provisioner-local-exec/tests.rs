@@ -136,7 +136,7 @@ async fn stopping_ends_the_command_with_its_children_and_shows_what_they_say() {
     support::usual_signals();
     let begun = pid.clone();
     let stop = Stop::when(async move {
-        // The shell sets its trap before it writes the file.
+        // The script sets its trap before it writes the file, so the trap is set once the file has a line.
         while std::fs::read_to_string(&begun).map_or(true, |text| !text.ends_with('\n')) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -1,8 +1,8 @@
 //! The `remote-exec` provisioner: runs commands or scripts on another machine.
 //!
-//! Each script is written to the other machine, run there, and emptied when it has succeeded; a failed one is kept for
-//! inspection. Its output is shown line by line. An interrupt ends the command on the other machine. The crate `connection`
-//! reaches that machine.
+//! Each script is written to the other machine and run there. After it has succeeded, its file is emptied; a failed script is kept for
+//! inspection. Its output is shown line by line. An interrupt ends the command on the other machine. The crate `connection` connects to
+//! that machine.
 
 use connection::{Content, Error, Settings};
 use monoform_sdk::cty::Value;
@@ -61,7 +61,7 @@ impl Provisioner for RemoteExec {
 
 async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Stop) -> connection::Result<()> {
     let settings = Settings::read(connection)?;
-    // A missing local script is an error before anything runs on the machine.
+    // Local scripts are read before connecting, so that a missing one is reported before anything has run.
     let scripts = scripts(config)?;
     let mut machine = connection::connect(&settings, Some(output), stop).await?;
     let mut result = Ok(());
@@ -75,19 +75,18 @@ async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Sto
             Ok(()) => machine.run_script(&path, output, stop).await,
             Err(error) => Err(error.context("Failed to upload script")),
         };
-        // The failed script stays for an examination, and later ones do not run.
+        // The failed script stays on the machine for inspection, and the remaining ones are not run.
         if result.is_err() {
             break;
         }
-        // Scripts may contain secrets, so the file is emptied. A failure to empty it does not fail the
-        // provisioner.
+        // The file is emptied, because scripts may contain secrets. A failure to do so is ignored, since the script has succeeded.
         drop(machine.upload(&path, Content::Bytes(Vec::new())).await);
     }
     machine.close().await;
     result
 }
 
-/// Reads all scripts before any connection is made.
+/// Reads all scripts, before a connection is attempted.
 fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     if let Attr::Known(lines) = config.inline {
         let mut script = String::new();
@@ -105,7 +104,7 @@ fn scripts(config: Config) -> connection::Result<Vec<Vec<u8>>> {
     let read = |path: String| {
         std::fs::read(&path).map_err(|error| {
             let reason = match error.kind() {
-                // `io::Error` would append "(os error 2)", which Go's message does not have.
+                // The text of `io::Error` would end with "(os error 2)", unlike Go's message.
                 std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
                 std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
                 _ => error.to_string(),

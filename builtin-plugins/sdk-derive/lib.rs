@@ -1,7 +1,7 @@
-//! `#[derive(Model)]` of the plugin SDK, which derives the schema and the value of a block from a struct.
+//! `#[derive(Model)]` and `#[derive(Cty)]` of the plugin SDK, which generate a schema and conversions of values from a Rust type.
 //!
-//! Use it through `monoform_sdk::Model`, where it is documented; nothing else depends on this crate, and it depends on no
-//! crate of this repository. The generated code is as short as possible: every decision is in ordinary functions of the SDK.
+//! Use them through `monoform_sdk`, where they are documented; no other crate depends on this one, and it depends on no crate of this
+//! repository. The generated code is short: it calls ordinary functions of the SDK for every decision.
 
 mod text;
 
@@ -21,7 +21,7 @@ pub fn derive_model(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
         .into()
 }
 
-/// Derives `Cty` for an enum of names, or for a struct around one value. See `monoform_sdk::Cty`.
+/// Derives `Cty` for an enum without data, or for a struct with one unnamed field. See `monoform_sdk::Cty`.
 #[proc_macro_derive(Cty, attributes(member))]
 pub fn derive_cty(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     syn::parse(input)
@@ -38,14 +38,14 @@ struct Member<'a> {
     name: String,
     /// Lines of the doc comment, which become the description.
     docs: Vec<&'a Expr>,
-    /// Declaration after `=`; `None` for a flattened model.
+    /// Expression in `#[member(…)]`; `None` for a flattened model.
     what: Option<Expr>,
 }
 
 fn model(input: &DeriveInput) -> Result<TokenStream> {
     let fields = match &input.data {
         Data::Struct(data) => match &data.fields {
-            // The names are those of the arguments.
+            // Field names become the names in the configuration, so tuple structs are refused.
             Fields::Named(fields) => &fields.named,
             other => return Err(Error::new(other.span(), "a model has named fields")),
         },
@@ -83,7 +83,7 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
                         return Some(#sdk::model::Cty::to_cty(&self.#ident));
                     }
                 });
-                // By name: whether a member is secret is known only from its declaration, at run time.
+                // Shown by name: the declaration, which exists only at run time, says whether the member is secret.
                 shown.push(quote!(#sdk::model::show(&mut out, &members, #name, &self.#ident);));
             }
             None => {
@@ -102,8 +102,8 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
         }
     }
     let mut ty = quote!(#sdk::model::object_type(::std::vec![#(#types),*]));
-    // Calls ask for the types of blocks that are null. A generic model has a type for each of its arguments, which a static cannot
-    // have.
+    // The type is computed once, because calls need the types of null blocks often. A generic model has a different type for each argument,
+    // which one static cannot hold.
     if input.generics.params.is_empty() {
         ty = quote! {
             static TYPE: ::std::sync::OnceLock<#sdk::cty::Type> = ::std::sync::OnceLock::new();
@@ -141,7 +141,7 @@ fn model(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
 
-        /// Sensitive attributes are left out, so that no log shows them.
+        /// Omits the values of sensitive attributes, so that no log shows them.
         impl #generics ::std::fmt::Debug for #this #arguments #conditions {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 let members = <Self as #sdk::model::Model>::members();
@@ -187,7 +187,7 @@ fn member(field: &Field) -> Result<Member<'_>> {
         // A field `r#type` is the attribute `type`.
         name: name.unwrap_or_else(|| ident.unraw().to_string()),
         docs,
-        // `flatten` is no expression that would compile.
+        // `flatten` is a keyword of the attribute, not an expression.
         what: (!is_flatten(&what)).then_some(what),
     })
 }
@@ -203,7 +203,7 @@ fn doc(attribute: &Attribute) -> Option<&Expr> {
 /// Returns true if the declaration is the single word `flatten`.
 fn is_flatten(what: &Expr) -> bool {
     match what {
-        // Declarative macros wrap the expressions that they pass on in invisible groups.
+        // Declarative macros wrap the expressions that they pass on in groups without delimiters.
         Expr::Group(group) => is_flatten(&group.expr),
         Expr::Path(path) => path.path.is_ident("flatten"),
         _ => false,

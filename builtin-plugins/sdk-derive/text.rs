@@ -1,4 +1,4 @@
-//! `#[derive(Cty)]`: enums of names, and structs around one value.
+//! `#[derive(Cty)]`: enums without data, and structs with one unnamed field.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,9 +7,9 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Data, DataEnum, DeriveInput, Error, Fields, Ident, LitStr, Result, Token};
 
-/// Parses `NAME = "text"`, if that comes next.
+/// Parses `NAME = "text"`; `None` if something else comes next.
 pub(crate) fn setting(input: ParseStream<'_>, name: &str) -> Result<Option<LitStr>> {
-    // A comparison (`==`) would be an expression.
+    // `NAME == …` is an expression, not a setting.
     if !(input.peek(Ident::peek_any) && input.peek2(Token![=]) && !input.peek2(Token![==])) {
         return Ok(None);
     }
@@ -49,7 +49,7 @@ pub(crate) fn cty(input: &DeriveInput) -> Result<TokenStream> {
     }
 }
 
-/// Implements the type of a struct around one value: that of the value.
+/// Implements `Cty` for a struct with one unnamed field, as the type of the field.
 fn around(input: &DeriveInput, inner: &syn::Type) -> TokenStream {
     let (this, sdk) = (&input.ident, quote!(::monoform_sdk));
     let (generics, arguments, conditions) = input.generics.split_for_impl();
@@ -71,7 +71,7 @@ fn around(input: &DeriveInput, inner: &syn::Type) -> TokenStream {
     }
 }
 
-/// Implements the type of an enum: a string that is the name of a variant.
+/// Implements `Cty` for an enum, as a string with the name of a variant.
 fn names(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let (this, sdk) = (&input.ident, quote!(::monoform_sdk));
     let case = member_setting(&input.attrs, "case")?;
@@ -134,7 +134,7 @@ fn names(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     })
 }
 
-/// Returns the function that makes a name of the configuration from the name of a variant.
+/// Returns the function that converts the name of a variant to the name in the configuration.
 fn style(case: &str) -> Option<fn(&str) -> String> {
     Some(match case {
         "snake" => |name| words(name, '_'),
@@ -145,7 +145,8 @@ fn style(case: &str) -> Option<fn(&str) -> String> {
     })
 }
 
-/// Returns the words of a name in lower case, with a separator between them: a word begins with a capital letter after a small one.
+/// Returns the words of a name in lower case, with a separator between them. A word begins at an upper-case letter that follows another
+/// character.
 fn words(name: &str, separator: char) -> String {
     let mut out = String::new();
     let mut after_small = false;

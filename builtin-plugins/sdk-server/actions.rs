@@ -13,7 +13,7 @@ use tonic::Status;
 
 use crate::threads::spawn;
 
-/// The events of an invocation, in the messages of a protocol.
+/// The events of an invocation, as messages of one protocol version.
 pub(crate) type Events<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// An event of an invocation.
@@ -24,8 +24,7 @@ pub(crate) enum ActionEvent {
     Completed(Diagnostics),
 }
 
-/// Invokes an action on a task of its own. `message` converts an event to the message of the
-/// protocol.
+/// Invokes an action on a task of its own. `message` converts an event to a message of the protocol.
 pub(crate) fn events<T: Send + 'static>(
     provider: Arc<ServedProvider>,
     name: String,
@@ -43,11 +42,10 @@ pub(crate) fn events<T: Send + 'static>(
                 tokio::select! {
                     text = texts.recv() => {
                         let Some(text) = text else { break };
-                        // The events are no longer read: the select below notices.
+                        // A failure is ignored: it means that the caller has disconnected, which the select below handles.
                         drop(responses.send(Ok(message(ActionEvent::Progress(text)))).await);
                     }
-                    // The caller has disconnected: the action is requested to stop, and its
-                    // messages are dropped.
+                    // The caller has disconnected. Dropping the guard requests the action to stop; its further messages are dropped.
                     () = responses.closed(), if caller.is_some() => drop(caller.take()),
                 }
             }

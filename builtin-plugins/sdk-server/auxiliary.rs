@@ -1,4 +1,5 @@
-//! Auxiliary services that every client of the plugin protocol expects: broker, controller, standard streams, health.
+//! Auxiliary services that every client of the plugin protocol expects: the broker, the controller, the standard streams and the health
+//! check.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 type Answer<T> = Result<Response<T>, Status>;
 type BoxStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Signal that the plugin should end, on the controller's request or for another reason.
+/// Signal that the plugin should end: the client requests it through the controller, the host has ended, or a signal arrives.
 #[derive(Clone, Debug)]
 pub(crate) struct Shutdown(Arc<watch::Sender<bool>>);
 
@@ -27,13 +28,12 @@ impl Shutdown {
     }
 
     pub async fn begun(&self) {
-        // The sender lives in `self`, so this cannot fail before it is true.
+        // `wait_for` fails only when the sender is dropped, and `self` holds the sender.
         drop(self.0.subscribe().wait_for(|begun| *begun).await);
     }
 }
 
-/// Returns a stream without elements, which ends together with the plugin: an open stream would keep the server from
-/// ending.
+/// Returns a stream without elements that closes when the plugin should end. A stream that stayed open would keep the server from ending.
 fn silent<T: Send + 'static>(shutdown: &Shutdown) -> BoxStream<T> {
     let shutdown = shutdown.clone();
     Box::pin(futures::stream::unfold(shutdown, |shutdown| async move {
@@ -50,7 +50,7 @@ pub(crate) struct Auxiliary(pub Shutdown);
 impl pb::grpc_broker_server::GrpcBroker for Auxiliary {
     type StartStreamStream = BoxStream<pb::ConnInfo>;
 
-    /// Our plugins never open further connections, so there is nothing to broker: the stream is only held open.
+    /// Plugins of this SDK open no further connections, so there is nothing to broker. The stream is only held open.
     async fn start_stream(&self, _: Request<Streaming<pb::ConnInfo>>) -> Answer<Self::StartStreamStream> {
         Ok(Response::new(silent(&self.0)))
     }
@@ -68,20 +68,20 @@ impl pb::grpc_controller_server::GrpcController for Auxiliary {
 impl pb::grpc_stdio_server::GrpcStdio for Auxiliary {
     type StreamStdioStream = BoxStream<pb::StdioData>;
 
-    /// Holds the stream open, and sends nothing: output of a plugin goes to its standard streams directly.
+    /// Holds the stream open, and sends nothing: the output of a plugin goes directly to its standard streams.
     async fn stream_stdio(&self, _: Request<()>) -> Answer<Self::StreamStdioStream> {
         Ok(Response::new(silent(&self.0)))
     }
 }
 
-/// The name under which the plugin reports its health.
+/// Service name for which go-plugin checks the health of a plugin.
 const HEALTH_SERVICE: &str = "plugin";
 
 #[async_trait]
 impl health::health_server::Health for Auxiliary {
     async fn check(&self, request: Request<health::HealthCheckRequest>) -> Answer<health::HealthCheckResponse> {
         match request.into_inner().service.as_str() {
-            // go-plugin asks for its own name; general health checkers ask by an empty one for the server as a whole.
+            // go-plugin checks the service `plugin`. General health checkers use an empty name for the server as a whole.
             "" | HEALTH_SERVICE => Ok(Response::new(serving())),
             other => Err(Status::not_found(format!("unknown service {other:?}"))),
         }

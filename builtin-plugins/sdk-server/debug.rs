@@ -1,4 +1,4 @@
-//! Plugins that were started by hand, and how clients find them.
+//! Plugins started by hand, and the setting by which hosts find them.
 
 use monoform_sdk::Json;
 use system::listening::Socket;
@@ -6,8 +6,8 @@ use system::listening::Socket;
 use crate::handshake::Asked;
 
 impl Asked {
-    /// Returns the settings of a plugin that was started by hand: the highest version, for every client that can reach the
-    /// socket.
+    /// Returns the settings of a plugin that was started by hand. It serves its highest protocol version, without TLS, to every client that
+    /// can open the socket.
     pub fn without_host(served: &[u32]) -> Asked {
         Asked {
             version: served.iter().max().copied().unwrap_or_default(),
@@ -19,7 +19,7 @@ impl Asked {
     }
 }
 
-/// Returns the text for the user: the variable to set, in the syntax of a shell.
+/// Returns the text for the user: an assignment of `TF_REATTACH_PROVIDERS` in shell syntax.
 pub(crate) fn invitation(address: &str, version: u32, socket: &Socket) -> String {
     let socket = Json::object([
         ("Network", socket.network.to_owned()),
@@ -29,7 +29,7 @@ pub(crate) fn invitation(address: &str, version: u32, socket: &Socket) -> String
         ("Protocol", "grpc".into()),
         ("ProtocolVersion", u64::from(version).into()),
         ("Pid", u64::from(std::process::id()).into()),
-        // go-plugin's test mode: the host leaves the process alive when its command ends.
+        // go-plugin's test mode: the host does not end the plugin when its command ends.
         ("Test", true.into()),
         ("Addr", socket),
     ]);

@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use system::SocketRequest;
 use system::listening::Socket;
 
-/// Variable that is set only by programs that support this kind of plugin. It is not secret.
+/// Variable that only programs with support for this kind of plugin set. Its value is public.
 const COOKIE_NAME: &str = "TF_PLUGIN_MAGIC_COOKIE";
 const COOKIE_VALUE: &str = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2";
 
-/// The version of the handshake itself.
+/// Version of the handshake, independent of the plugin protocol.
 const CORE_VERSION: u32 = 1;
 
 /// The text for a user who starts a plugin by hand.
@@ -18,7 +18,7 @@ This program is a plugin: it does its work for another program and has nothing t
 Run the program that uses it (for example `terraform apply` or `monoform apply`), which starts it as needed.
 ";
 
-/// The request of the program that started this plugin.
+/// The settings in the environment, by which the host requests a protocol version, TLS and a socket.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Asked {
     /// The protocol version to serve.
@@ -29,13 +29,13 @@ pub(crate) struct Asked {
     pub socket_dir: Option<String>,
     /// The group that may use the socket.
     pub socket_group: Option<String>,
-    /// First and last port to listen on, on systems without Unix sockets for plugins.
+    /// First and last port to listen on, for systems where plugins do not use Unix sockets.
     pub ports: (u16, u16),
 }
 
 impl Asked {
-    /// Reads the environment. `None` if the plugin was not started by a program that supports plugins. `served` returns the versions
-    /// that the plugin speaks, of which `highest` is one.
+    /// Reads the environment. Returns `None` if the plugin was not started by a program that supports plugins. `served` returns the
+    /// protocol versions of the plugin; `highest` is one of them.
     pub fn read<'v>(
         environment: impl Fn(&str) -> Option<String>,
         highest: u32,
@@ -50,7 +50,7 @@ impl Asked {
             client_certificate: set("PLUGIN_CLIENT_CERT"),
             socket_dir: set("PLUGIN_UNIX_SOCKET_DIR"),
             socket_group: set("PLUGIN_UNIX_SOCKET_GROUP"),
-            // Without limits, any port is used.
+            // Port 0 if there is no limit: the system then chooses a port.
             ports: (port(set("PLUGIN_MIN_PORT")), port(set("PLUGIN_MAX_PORT"))),
         })
     }
@@ -70,15 +70,15 @@ fn port(text: Option<String>) -> u16 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or_default()
 }
 
-/// Chooses the highest version that both sides support. If there is none, chooses the lowest of this plugin, so that
-/// the client reports the mismatch. A client that names no version has one older than all of these.
+/// Chooses the highest version that both sides support. If there is none, chooses the lowest version of this plugin; the client then
+/// reports the mismatch. A client that requests no version supports an older one than all of these.
 fn choose<'v>(wanted: Option<&str>, highest: u32, served: impl FnOnce() -> &'v [u32]) -> u32 {
     let wanted: Vec<u32> = wanted
         .unwrap_or_default()
         .split(',')
         .filter_map(|v| v.trim().parse().ok())
         .collect();
-    // The other versions depend on all schemas. Nearly all hosts support the highest version, which needs no schema.
+    // `served` has to compile all schemas. Nearly all hosts support the highest version, for which no schema is needed.
     if wanted.contains(&highest) {
         return highest;
     }
@@ -87,7 +87,7 @@ fn choose<'v>(wanted: Option<&str>, highest: u32, served: impl FnOnce() -> &'v [
     common.or(served.iter().min()).copied().unwrap_or_default()
 }
 
-/// Builds the line with the address and the certificate of this plugin.
+/// Builds the line that answers the host, with the socket address and the certificate of this plugin.
 pub(crate) fn line(version: u32, socket: &Socket, certificate: Option<&[u8]>) -> String {
     // Without padding, since go-plugin refuses padding in this field.
     let certificate = certificate.map(|der| STANDARD_NO_PAD.encode(der)).unwrap_or_default();

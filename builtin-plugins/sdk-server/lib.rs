@@ -1,4 +1,4 @@
-//! Serving plugins that are written against `monoform-sdk`: the process, the handshake, gRPC over TLS on a local socket.
+//! Serves plugins that are written with `monoform-sdk`: the process, the handshake, and gRPC over TLS on a local socket.
 //!
 //! The `main` of a plugin is one line:
 //!
@@ -9,15 +9,15 @@
 //! }
 //! ```
 //!
-//! The same implementation is served as protocol 5 or 6, whichever the caller asks for; see [`serve_provider`] for the steps between
-//! the start of the process and its end.
+//! The same implementation is served as protocol 5 or 6, as the host requests; see [`serve_provider`] for the steps between the start of
+//! the process and its end.
 //!
-//! - Calls run side by side, each on a thread of its own: one that blocks its thread delays no other.
+//! - Calls run side by side, each on a thread of its own. A call that blocks its thread does not delay the others.
 //! - A plugin ends with the program that started it.
 //! - The connection accepts exactly one client certificate, the one in the environment.
 //!
 //! A whole provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin with `serve.rs`, then
-//! `provider/mod.rs`. Requests are answered by `monoform_sdk::served`, which knows nothing of gRPC.
+//! `provider/mod.rs`. Requests are answered by `monoform_sdk::served`, which is independent of gRPC.
 
 mod actions;
 mod auxiliary;

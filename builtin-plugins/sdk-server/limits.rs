@@ -3,10 +3,10 @@
 /// Size limit of a message in either direction.
 pub(crate) const MESSAGE_LIMIT: usize = 256 * 1024 * 1024;
 
-/// Limit of the bytes of one request that are in flight before they are acknowledged.
+/// HTTP/2 flow control window of one stream: a client may send this many bytes of a request before the plugin reads them.
 pub(crate) const STREAM_WINDOW: u32 = 8 << 20;
 
-/// Limit of the bytes of all requests that are in flight. The HTTP/2 library counts each small DATA frame that is not read yet with about
-/// 256 bytes against half of this window, and closes the connection when that is spent: thousands of requests may come at
-/// once, before the first of them is read.
+/// HTTP/2 flow control window of the connection, shared by all requests. The library h2 charges about 256 bytes for each small DATA frame
+/// that is not read yet, and closes the connection when half of this window is spent. Thousands of requests may arrive before the first of
+/// them is read, so the window is large.
 pub(crate) const CONNECTION_WINDOW: u32 = 256 << 20;

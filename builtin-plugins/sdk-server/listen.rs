@@ -58,7 +58,7 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Returns the connections of a socket. A client that fails authentication is left out.
+/// Returns a stream of the connections to a socket. A client that fails authentication is omitted.
 pub(crate) fn connections(
     listener: Listener,
     tls: Option<Arc<ServerConfig>>,
@@ -70,14 +70,14 @@ pub(crate) fn connections(
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Most likely, there are no file descriptors left: some may become free.
+                    // The usual cause is a lack of file descriptors. After a pause, some may be free.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     continue;
                 }
             };
             let (sender, acceptor) = (sender.clone(), acceptor.clone());
-            // Handshakes run in parallel, so that a client that connects and stays silent does not delay the others.
+            // TLS handshakes run in parallel, so that a client that connects and sends nothing does not delay the others.
             tokio::spawn(async move {
                 let connection = match acceptor {
                     None => Connection::Plain(stream),

@@ -1,7 +1,8 @@
-//! Logs in the format that the program which started the plugin reads: one JSON object a line, on standard error.
+//! Logs in the format that hosts read: one JSON object in each line, on standard error.
 //!
-//! Authors write events with `tracing`; the fields of the spans around an event are in its line. `TF_LOG_PROVIDER_<NAME>` with the provider's own name, or else `TF_LOG_PROVIDER`, or else
-//! `TF_LOG`, says from which level on they are written; if none is set, nothing is, and events cost nothing.
+//! Authors write events with `tracing`. The line of an event has the fields of the spans around it. The log level comes from the first of
+//! these variables that is set: `TF_LOG_PROVIDER_<NAME>` with the provider's own name, `TF_LOG_PROVIDER`, `TF_LOG`. If none is set, no
+//! event is written, and events cost almost nothing.
 
 #![expect(clippy::disallowed_methods, reason = "lines of a log have the time in them")]
 
@@ -34,16 +35,17 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
             .as_deref(),
     );
     if level != LevelFilter::OFF {
-        // If the author has set a subscriber already, that one stays.
+        // Fails if the author has set a subscriber already, which then stays in use.
         drop(tracing::subscriber::set_global_default(Log::new(level)));
     }
-    // Installed at every level: panics, and waits for a server, are reported to the host also when nothing is logged.
+    // Independent of the log level: the host needs reports of panics and of waits for a server even if nothing is logged.
     watch_panics();
     report_waiting_with(waiting);
 }
 
-/// Returns the provider's name in the form for names of variables, from the name of its executable
-/// (`terraform-provider-my-cloud_v1.0.0`) or from the arguments of one that serves several (`… internal-plugin provider NAME`).
+/// Returns the provider's name as it appears in names of variables. The name comes from the executable
+/// (`terraform-provider-my-cloud_v1.0.0`), or from the arguments of an executable that serves several providers (`… internal-plugin
+/// provider NAME`).
 fn own_name(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
     let program = arguments.next()?;
     let program = Path::new(&program).file_name()?.to_string_lossy();
@@ -62,7 +64,7 @@ fn level(text: Option<&str>) -> LevelFilter {
         Some("WARN") => LevelFilter::WARN,
         Some("INFO") => LevelFilter::INFO,
         Some("DEBUG") => LevelFilter::DEBUG,
-        // `JSON` means the most detailed level, and so do unknown words.
+        // `JSON` means the most detailed level, and so does any other text, as in Terraform.
         Some(_) => LevelFilter::TRACE,
     }
 }
@@ -83,7 +85,7 @@ impl Log {
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // The events of the libraries below (HTTP/2, TLS) would hide those of the plugin.
+        // Events of the libraries for HTTP/2 and TLS would hide those of the plugin.
         let noise = [
             "h2",
             "hyper",
@@ -103,13 +105,13 @@ impl Subscriber for Log {
     }
 
     fn event(&self, event: &Event<'_>) {
-        // Microseconds: go-plugin parses the time in the layout of hclog.
+        // The time has microseconds, because go-plugin parses it in the layout of hclog.
         let around = match event.is_root() {
             true => BTreeMap::new(),
             false => self.spans.fields(event.parent()),
         };
         let text = line(event, around, &format!("{:.6}", jiff::Timestamp::now()));
-        // Standard error is the only place to report to.
+        // A failure to write is ignored: there is no other place to report it.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
 
@@ -141,15 +143,15 @@ impl Subscriber for Log {
     }
 }
 
-/// Writes the line that tells the host which server the plugin is waiting for, whatever the log level is.
+/// Writes the line that tells the host which server the plugin is waiting for. The line is written at every log level.
 fn waiting(host: &str) {
     let fields = [("@level", "info"), ("@module", proto::WAITING), ("@message", host)];
     let line = Json::Object(fields.map(|(name, value)| (name.to_owned(), Json::from(value))).into());
-    // Standard error is the only place to report to.
+    // A failure to write is ignored: there is no other place to report it.
     drop(std::io::stderr().lock().write_all(format!("{line}\n").as_bytes()));
 }
 
-/// Formats an event with the fields of the spans around it, without secrets.
+/// Formats an event with the fields of the spans around it. Masked fields and texts are replaced.
 fn line(event: &Event<'_>, around: BTreeMap<String, Json>, time: &str) -> String {
     let mut fields = Fields(around);
     event.record(&mut fields);
@@ -264,7 +266,7 @@ mod tests {
             let call = tracing::error_span!("call", tf_rpc = "Read", kind = tracing::field::Empty);
             call.record("kind", "x_thing");
             let inner = call.in_scope(|| tracing::info_span!("own", page = 2));
-            // A task that continues on another thread after its call has ended.
+            // A task that continues on another thread after the span of its call has ended.
             drop(call);
             std::thread::scope(|_| inner.in_scope(|| tracing::info!(spans_token = "t", "got spans-secret")));
             drop(inner);

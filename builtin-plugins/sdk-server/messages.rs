@@ -1,6 +1,6 @@
-//! Conversions between the SDK's types and the messages of the protocol. Schemas differ between the versions, and provisioners
-//! exist in version 5 only: those conversions are written by one macro for both. Everything else is converted to version 6 for
-//! both: see [`crate::provider`].
+//! Conversions between the SDK's types and the messages of the protocol. Only two kinds of messages need conversions for a specific
+//! version: schemas, which differ between the versions, and provisioners, which only version 5 has. One macro defines these for both
+//! versions. All other conversions use the messages of version 6: see [`crate::provider`].
 
 /// Conversions to and from the messages of one version of the protocol.
 macro_rules! messages {
@@ -38,7 +38,7 @@ macro_rules! messages {
             }
         }
 
-        /// Converts a path; it ends before a step that the protocol cannot represent (the element of a set).
+        /// Converts a path. The result ends before a step that the protocol cannot represent, such as an element of a set.
         pub(crate) fn path(path: &Path) -> pb::AttributePath {
             use pb::attribute_path::step::Selector;
             let steps = path.0.iter().map_while(|step| {
@@ -71,7 +71,7 @@ macro_rules! messages {
             }
         }
 
-        /// Returns the markup of a description. An empty one counts as plain.
+        /// Returns the markup of a description. An empty description counts as plain text.
         fn kind(text: Text, description: &str) -> i32 {
             match text {
                 Text::Markdown if !description.is_empty() => pb::StringKind::Markdown.into(),
@@ -163,19 +163,19 @@ macro_rules! messages {
 pub(crate) mod v5 {
     messages! {
         proto::tfplugin5,
-        /// Never called with nested attributes: a provider that has any is not served in protocol 5.
+        /// Never called: a provider with nested attributes is not served in protocol 5.
         fn with_nested(_: &Attribute, message: pb::schema::Attribute) -> pb::schema::Attribute {
             message
         }
 
-        /// Never called with computed blocks: a provider that has any is not served in protocol 5.
+        /// Never called: a provider with computed blocks is not served in protocol 5.
         fn with_computed(_: &NestedBlock, message: pb::schema::Block) -> pb::schema::Block {
             message
         }
     }
 }
 
-/// Conversions to the messages of protocol 6, and from them.
+/// Conversions to and from the messages of protocol 6.
 pub(crate) mod v6 {
     use monoform_sdk::Deferral;
     use monoform_sdk::wire::RawState;
@@ -187,7 +187,7 @@ pub(crate) mod v6 {
             use pb::schema::object::NestingMode;
             if let Some(nested) = &a.nested {
                 let nesting = match nested.nesting {
-                    // For attributes, unlike for blocks, the protocol has no groups.
+                    // Unlike blocks, attributes have no group mode in the protocol.
                     Nesting::Single | Nesting::Group => NestingMode::Single,
                     Nesting::List => NestingMode::List,
                     Nesting::Set => NestingMode::Set,
@@ -219,7 +219,7 @@ pub(crate) mod v6 {
     pub(crate) fn raw_state(state: Option<pb::RawState>) -> RawState {
         let state = state.unwrap_or_default();
         RawState {
-            // From a state that Terraform wrote before 0.12, as a flat map of strings.
+            // Terraform before 0.12 wrote states as a flat map of strings.
             is_flat: state.json.is_empty() && !state.flatmap.is_empty(),
             json: state.json,
         }

@@ -77,11 +77,10 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
                                 output,
                                 diagnostics: Vec::new(),
                             };
-                            // The output is no longer read: the select below notices.
+                            // A failure is ignored: it means that the caller has disconnected, which the select below handles.
                             drop(responses.send(Ok(response)).await);
                         }
-                        // The caller has disconnected: the provisioner is requested to stop, and
-                        // its output is dropped.
+                        // The caller has disconnected. Dropping the guard requests the provisioner to stop; its further output is dropped.
                         () = responses.closed(), if caller.is_some() => drop(caller.take()),
                     }
                 }

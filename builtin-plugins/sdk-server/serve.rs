@@ -1,4 +1,4 @@
-//! Serving a plugin: from the start of the process to its end.
+//! Serves a plugin, from the start of the process to its end.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -29,37 +29,37 @@ use crate::state_store::OneStore;
 use crate::tls::{Tls, TlsError};
 use crate::{debug, log, provider, provisioner_service};
 
-/// Time limit for calls in progress after the plugin was requested to end. The calls are requested to stop at once.
+/// Time limit for calls in progress after the plugin was requested to end. These calls are requested to stop at once.
 const GRACE: Duration = Duration::from_millis(1500);
 
 /// Serves a provider to the program that started this process, until that program ends it.
 ///
-/// The settings come from the environment. If it is started by hand, the process prints a notice and fails.
+/// The settings come from the environment. If a user starts the process by hand, it prints a notice and fails.
 ///
-/// Serves protocols 5 and 6; a provider with nested attributes, which only protocol 6 has, is served in that one only.
+/// Serves protocols 5 and 6. A provider with nested attributes, computed blocks or state stores is served in protocol 6 only, because
+/// protocol 5 does not have these.
 ///
-/// A provider with an invalid schema is refused when the host requests the schemas; the error in the answer names the part of the
-/// schema and the reason.
+/// If a schema is invalid, the request of the host for the schemas fails; the error names the part of the schema and the reason.
 pub fn serve_provider<P: Provider>(provider: P) -> ExitCode {
     let provider = ServedProvider::new(provider);
-    // Schemas are compiled on request: a host that knows them from an earlier process does not request them.
+    // Schemas are compiled on request. A host that knows them from an earlier process does not request them.
     let asked = Asked::read(variable, 6, || provider.protocols());
     serve(asked, |version, shutdown| provider_routes(provider, version, shutdown))
 }
 
-/// Serves one state store, and nothing else, to the program that started this process: as a provider without configuration.
+/// Serves a single state store to the program that started this process, as a provider without configuration or other members.
 pub fn serve_state_store(name: &'static str, store: impl StateStore) -> ExitCode {
     serve_provider(NeverBlocks(OneStore::new(name, store)))
 }
 
-/// Serves a provider that you started yourself, in a debugger perhaps, until it is interrupted.
+/// Serves a provider process that you start yourself, for example in a debugger, until it is interrupted.
 ///
-/// It first prints a setting of `TF_REATTACH_PROVIDERS`: if that is set, Terraform, OpenTofu and Monoform use this process in
-/// place of the provider at `address` (as in `registry.terraform.io/example/notes`), as often as they run. Providers usually do
-/// this when they are given the argument `-debug`.
+/// The process first prints an assignment of `TF_REATTACH_PROVIDERS`. With that variable, Terraform, OpenTofu and Monoform use this process
+/// as the provider at `address` (such as `registry.terraform.io/example/notes`), in any number of runs. By convention, providers do this if
+/// they have the argument `-debug`.
 ///
-/// A client in Python or C++ must set the channel argument `grpc.default_authority`: what it makes of the path of a socket is no
-/// authority by RFC 3986, and is refused below this crate.
+/// A client in Python or C++ must set the channel argument `grpc.default_authority`. By default, these derive the authority from the path
+/// of the socket, in a form that RFC 3986 does not allow and the HTTP/2 library refuses.
 pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
     match ready(provider) {
         Ok(provider) => {
@@ -90,7 +90,7 @@ fn list(problems: &[String]) -> String {
 pub fn serve_provisioner<P: Provisioner>(provisioner: P) -> ExitCode {
     let provisioner = ServedProvisioner::new(provisioner);
     match provisioner.problems().as_slice() {
-        // Protocol 6 has no service for provisioners: hosts start all of them with 5.
+        // Protocol 6 has no service for provisioners: hosts start all of them with protocol 5.
         [] => serve(Asked::read(variable, 5, || &[5]), |_, _| {
             provisioner_routes(provisioner)
         }),
@@ -112,7 +112,7 @@ fn provider_routes(served: ServedProvider, version: u32, shutdown: Shutdown) -> 
     } else {
         Routes::new(provider::ProviderService::<5>(service.clone()))
     };
-    // A service beside the protocol's, under a name of its own: hosts that do not know it never call it.
+    // An additional service under a name of its own, which hosts that do not know it never call.
     let batches = ProviderCallsServer::new(provider::Batches { service, shutdown })
         // tonic limits received messages to 4 MiB, and a single large object can exceed that.
         .max_decoding_message_size(MESSAGE_LIMIT)
@@ -135,7 +135,7 @@ fn provisioner_routes<P: Provisioner>(provisioner: ServedProvisioner<P>) -> Serv
     Services { routes, calls }
 }
 
-/// Reason why a plugin cannot start, or ends badly.
+/// Reason why a plugin cannot start, or ends with a failure.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("this plugin cannot be served, since its schemas cannot work:{0}")]
@@ -154,7 +154,7 @@ enum ServeError {
     Server(#[from] tonic::transport::Error),
 }
 
-/// Returns an environment variable that is valid Unicode.
+/// Returns the value of an environment variable; `None` if it is unset or not valid Unicode.
 #[expect(
     clippy::disallowed_methods,
     reason = "a plugin gets the handshake and the log settings in its environment"
@@ -164,8 +164,8 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn serve(asked: Option<Asked>, services: impl FnOnce(u32, Shutdown) -> Services) -> ExitCode {
-    // The cookie is how go-plugin tells a host from a person. Without it no
-    // socket is opened, and the status is 1, as that of plugins in Go.
+    // Without go-plugin's cookie, a person has started the process. Then no socket is opened, and the exit status is 1, as for plugins in
+    // Go.
     let Some(asked) = asked else {
         drop(io::stderr().write_all(handshake::NOTICE.as_bytes()));
         return ExitCode::FAILURE;
@@ -179,15 +179,15 @@ fn end(result: Result<(), ServeError>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Before the handshake this is all that the other side can show; after it, it is logged there.
+            // Before the handshake, the host can show only this text. After it, the host logs the text.
             drop(writeln!(io::stderr(), "{error}"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// Serves on this thread; calls run on those of [`threads`]. A plugin that was started by hand has the address of its provider;
-/// its user ends it.
+/// Serves connections on this thread; calls run on the threads of [`threads`]. `by_hand_for` is the address of the provider if a user has
+/// started the plugin by hand; the user then ends it, too.
 fn start(
     asked: &Asked,
     by_hand_for: Option<&str>,
@@ -202,7 +202,7 @@ fn start(
         let tls = asked.client_certificate.as_deref().map(Tls::new).transpose()?;
         let shutdown = Shutdown::new();
         let services = services(asked.version, shutdown.clone());
-        // Signals are watched before the handshake line is written: after it, the client may send one.
+        // Signals are watched before the handshake line is written, because the client may send a signal as soon as it has read the line.
         watch_for_the_end(shutdown.clone(), by_hand_for.is_some())?;
 
         let certificate = tls.as_ref().map(|tls| tls.certificate.as_slice());
@@ -210,7 +210,7 @@ fn start(
             Some(address) => debug::invitation(address, asked.version, &socket),
             None => handshake::line(asked.version, &socket, certificate),
         };
-        // Written at once: the reader may close the pipe after this line.
+        // Written in one piece with its newline: the reader may close the pipe after the line.
         line.push('\n');
         let mut stdout = io::stdout().lock();
         stdout
@@ -219,16 +219,16 @@ fn start(
             .map_err(ServeError::Answer)?;
         drop(stdout);
 
-        // One client must not end the plugin for the others.
+        // A plugin started by hand serves several clients, so the request of one client to end it has no effect.
         let asked_to_end = by_hand_for.map_or_else(|| shutdown.clone(), |_| Shutdown::new());
         run(socket.listener, tls, services, Auxiliary(asked_to_end), shutdown).await
     });
-    // Blocking work that is still going on ends with the process.
+    // Does not wait for blocking work, which ends with the process.
     runtime.shutdown_background();
     result
 }
 
-/// Serves until the shutdown signal is set.
+/// Serves until the shutdown signal is set and all calls have ended, or [`GRACE`] has passed.
 async fn run(
     listener: Listener,
     tls: Option<Tls>,
@@ -253,11 +253,11 @@ async fn run(
         });
     let ended = async {
         let result = server.await;
-        // Calls whose callers have disconnected may still be running.
+        // The server does not wait for calls whose clients have disconnected, so they may still be running.
         calls.idle().await;
         result
     };
-    // go-plugin kills a plugin two seconds after it has asked it to end: calls have to be over before that.
+    // go-plugin kills a plugin two seconds after requesting its end, so all calls must have ended before that.
     let too_late = async {
         shutdown.begun().await;
         calls.stop();
@@ -269,18 +269,18 @@ async fn run(
     }
 }
 
-/// Sets the shutdown signal when the program that started this process has ended, or on a signal to terminate. Interrupts and
-/// hangups (Ctrl-C and the end of a terminal reach every process of it) are not for plugins: the program says what to do about
-/// them. Only plugins that were started by hand end by these signals; others end when their host does.
+/// Sets the shutdown signal when the host has ended, or on a signal to terminate. Interrupts and hangups are ignored: a terminal sends them
+/// to all of its processes, and the host decides what they mean for its plugins. A plugin that was started by hand ends on any of these
+/// signals, and does not watch its parent.
 fn watch_for_the_end(shutdown: Shutdown, by_hand: bool) -> Result<(), ServeError> {
-    // Handlers replace the default action of these signals, which would end the plugin in
-    // the middle of a call when the user presses Ctrl-C at the host's terminal.
+    // The handlers replace the default action, which would end the plugin in the middle of a call when the user presses Ctrl-C in the
+    // host's terminal.
     let mut interrupts = Interrupts::listen().map_err(ServeError::Signals)?;
-    // Read before the handshake: if the host ends later, another process becomes the parent, and the ID differs.
+    // Read before the handshake: if the host ends later, the process gets another parent, and the ID differs.
     let parent = Parent::of_this_process();
     tokio::spawn(async move {
-        // Polled: Linux sends its signal for the death of a parent when the
-        // thread ends that started the child, and macOS has none.
+        // Polled, because the system's own notices do not fit: Linux sends its signal when the thread that started the child ends, and
+        // macOS has none.
         let mut check = tokio::time::interval(Duration::from_secs(1));
         loop {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! State stores in the protocol: bytes in pieces, and locks with their holders.
+//! State stores in the protocol: states in chunks, and locks with their holders.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,14 +8,14 @@ use monoform_sdk::{Empty, Members, Provider, Result, StateStore, async_trait};
 use proto::tfplugin6 as pb;
 use tonic::Status;
 
-/// Size of pieces in bytes if the host does not set one, and its limit.
+/// Chunk size in bytes if the host does not propose one, and the maximum chunk size.
 const USUAL_PIECE: usize = 8 << 20;
 const LARGEST_PIECE: usize = 128 << 20;
 
-/// Size limit of lock information in an answer's metadata, whose total size the library limits.
+/// Size limit in bytes of the lock info in an answer's metadata. tonic limits the total size of the metadata.
 const LARGEST_HOLDER: usize = 4 << 10;
 
-/// A single state store as a provider without other members.
+/// A provider whose only member is a state store.
 pub(crate) struct OneStore<S> {
     name: &'static str,
     store: Mutex<Option<S>>,
@@ -36,7 +36,7 @@ impl<S: StateStore> Provider for OneStore<S> {
     type Client = ();
 
     fn members(&self, members: &mut Members<()>) {
-        // Members are listed once.
+        // The store is moved out, since members are listed only once.
         if let Some(store) = self.store.lock().unwrap_or_else(PoisonError::into_inner).take() {
             members.state_store(self.name, store);
         }
@@ -47,7 +47,7 @@ impl<S: StateStore> Provider for OneStore<S> {
     }
 }
 
-/// Returns the size of the pieces in which states are read. The host requests a size, or 0 for the default.
+/// Returns the chunk size for reading states. The host proposes a size, or 0 for the default.
 pub(crate) fn chunk_size(requested: usize) -> usize {
     match requested {
         0 => USUAL_PIECE,
@@ -55,7 +55,7 @@ pub(crate) fn chunk_size(requested: usize) -> usize {
     }
 }
 
-/// Returns the value of the metadata `STATE_WORKSPACES`.
+/// Returns the value of the metadata `STATE_WORKSPACES` for these workspaces.
 pub(crate) fn support_text(support: WorkspaceSupport) -> &'static str {
     match support {
         WorkspaceSupport::Single => "single",
@@ -66,14 +66,14 @@ pub(crate) fn support_text(support: WorkspaceSupport) -> &'static str {
     }
 }
 
-/// Returns the record of the lock to take: from the metadata of the request, or else for this process.
+/// Returns the lock info for a new lock: from the metadata of the request or, without metadata, with this process as the holder.
 pub(crate) fn lock_info(metadata: Option<&[u8]>, operation: &str) -> LockInfo {
     metadata
         .and_then(LockInfo::from_json)
         .unwrap_or_else(|| LockInfo::of_this_process(operation))
 }
 
-/// Returns the holder of a lock, for the metadata of the answer; `None` if the error has no holder.
+/// Returns the lock info of the current holder as metadata for the answer; `None` if the error has none.
 pub(crate) fn holder(error: &LockError) -> Option<String> {
     let LockError::Held {
         holder: Some(holder), ..
@@ -84,7 +84,7 @@ pub(crate) fn holder(error: &LockError) -> Option<String> {
     let text = holder.to_json();
     match text.len() <= LARGEST_HOLDER {
         true => Some(text),
-        // The record is too large, so only the ID of the lock is sent: force-unlock needs it.
+        // The lock info is too large, so only the lock ID is sent, which `force-unlock` needs.
         false => Some(
             LockInfo {
                 id: holder.id.clone(),
@@ -95,13 +95,13 @@ pub(crate) fn holder(error: &LockError) -> Option<String> {
     }
 }
 
-/// Splits a state into pieces: offset, total length and bytes. An empty state has no pieces.
+/// Splits a state into chunks: offset, total length and bytes. An empty state has no chunks.
 pub(crate) fn pieces(state: &[u8], size: usize) -> impl Iterator<Item = (pb::StateRange, i64, &[u8])> {
     let length = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     let total = length(state.len());
     let mut start = 0;
     state.chunks(size.max(1)).map(move |bytes| {
-        // Both ends are inclusive in the protocol, as in ranges of HTTP.
+        // Both ends of a range are inclusive in the protocol, as in HTTP.
         let end = start + bytes.len() - 1;
         let range = pb::StateRange {
             start: length(start),
@@ -112,7 +112,7 @@ pub(crate) fn pieces(state: &[u8], size: usize) -> impl Iterator<Item = (pb::Sta
     })
 }
 
-/// Joins the pieces of a state.
+/// Joins the chunks of a state.
 pub(crate) async fn gather(
     mut pieces: impl Stream<Item = std::result::Result<pb::write_state_bytes::RequestChunk, Status>> + Unpin,
 ) -> std::result::Result<(pb::RequestChunkMeta, Vec<u8>), Status> {
@@ -121,13 +121,13 @@ pub(crate) async fn gather(
     let mut total = 0;
     while let Some(piece) = pieces.next().await {
         let piece = piece?;
-        // Only the first piece has it.
+        // Only the first chunk has the metadata of the request.
         meta = meta.or(piece.meta);
         total = usize::try_from(piece.total_length).unwrap_or_default();
         state.extend_from_slice(&piece.bytes);
     }
     let meta = meta.ok_or_else(|| Status::invalid_argument("no piece names the state store and the workspace"))?;
-    // A stream that breaks off can look like one that has ended; without this check, half a state would be stored.
+    // An aborted stream can look like a completed one. Without this check, half a state could be stored.
     if state.len() != total {
         let what = format!("{} of {total} bytes of the state arrived", state.len());
         return Err(Status::invalid_argument(what));

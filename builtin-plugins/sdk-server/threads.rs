@@ -1,8 +1,8 @@
-//! The threads that calls run on.
+//! The threads on which calls run.
 //!
-//! The connection is served by one thread, which is enough for many thousand small calls a second. Calls run separately. If no
-//! code of the plugin ever blocks, they are tasks on that thread. Otherwise each has a thread of its own, so that a call that
-//! blocks holds up neither the others nor the connection (a request to stop, above all).
+//! One thread serves the connection, which is enough for many thousand small calls a second. If no code of the plugin ever blocks, calls
+//! are tasks on that thread. Otherwise each call has a thread of its own. A call that blocks then holds up neither the other calls nor the
+//! connection, on which a request to stop may arrive.
 
 use std::future::Future;
 use std::io;
@@ -15,17 +15,17 @@ use tokio::task::JoinHandle;
 use tonic::Status;
 use tracing::Instrument as _;
 
-/// Limit of the calls that run at the same time: more than any program makes, so that no call waits for another.
+/// Maximum number of calls that run at the same time. No host makes more, so no call waits for another.
 const CALLS: usize = 8192;
 
-/// Number of threads for the tasks that the plugin spawns itself.
+/// Number of threads for tasks that the plugin spawns.
 const WORKERS: usize = 16;
 
-/// Two runtimes. A call that blocked a worker of the first would also delay tasks that it woke before: these wait in the queue of
-/// this worker, and no other worker takes them from there. And blocking work of the calls (`spawn_blocking`, files, names of
-/// hosts) must not wait for threads that only these calls can free.
+/// Two runtimes, for two reasons. A call that blocked a worker of `tasks` would also delay the tasks that it woke before: these wait in the
+/// queue of that worker, and no other worker takes them from there. And blocking work of calls (`spawn_blocking`, files, DNS) must not wait
+/// for threads that only these calls can free.
 struct Pool {
-    /// Runtime for timers, sockets, tasks and blocking work on which calls wait.
+    /// Runtime for timers, sockets, tasks, and blocking work on which calls wait.
     tasks: Runtime,
     /// Runtime whose blocking threads run the calls.
     calls: Runtime,
@@ -39,7 +39,7 @@ impl Pool {
                 .thread_name("task")
                 .enable_all()
                 .build()?,
-            // This runtime is never driven: only its threads for blocking work are used.
+            // No task runs on this runtime: only its threads for blocking work are used.
             calls: Builder::new_current_thread()
                 .max_blocking_threads(CALLS)
                 .thread_name("call")
@@ -49,9 +49,9 @@ impl Pool {
 }
 
 pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-    // The runtimes live as long as the process. If they cannot be created, calls run on the thread of the connection.
+    // The runtimes exist as long as the process. If they cannot be created, calls run on the thread of the connection.
     static POOL: LazyLock<Option<Pool>> = LazyLock::new(|| Pool::new().ok());
-    // The log lines on another thread belong to the same call.
+    // Log lines written on the other thread then have the fields of the call.
     let call = call.in_current_span();
     match POOL.as_ref() {
         Some(pool) if blocks => {
@@ -62,7 +62,7 @@ pub(crate) fn spawn<T: Send + 'static>(blocks: bool, call: impl Future<Output = 
     }
 }
 
-/// Runs a call to its end. If the caller disconnects, the call is requested to stop, and not aborted.
+/// Runs a call to its end. If the caller disconnects, the call is not aborted, but requested to stop.
 pub(crate) async fn run<T, F>(calls: &Calls, blocks: bool, work: impl FnOnce(Stop) -> F) -> Result<T, Status>
 where
     T: Send + 'static,
@@ -105,7 +105,7 @@ mod tests {
         let (release, wait) = mpsc::channel::<()>();
         let blocking = run(&calls, true, |_| async move { wait.recv().is_ok() });
         let other = async {
-            // The blocking call ends only when `release` is sent, so this call must run at the same time.
+            // The blocked call ends only when `release` is sent, so both calls must run at the same time.
             let released = run(&calls, true, |_| async move { release.send(()).is_ok() }).await;
             released.is_ok_and(|released| released)
         };
@@ -125,7 +125,7 @@ mod tests {
             let guard = held.lock().await;
             locked.send(()).unwrap_or_default();
             is_queued.await.unwrap_or_default();
-            // This wakes the other call. Nothing else runs on this thread from here on.
+            // Dropping the guard wakes the other call. This thread then blocks, and runs no other task.
             drop(guard);
             has_ended.recv().is_ok()
         });
@@ -145,12 +145,12 @@ mod tests {
     async fn any_number_of_calls_may_block_at_once() {
         const MANY: usize = 100;
         let calls = Calls::new();
-        // The barrier opens when all calls have arrived.
+        // The barrier opens only when all calls wait at it at the same time.
         let barrier = Arc::new(Barrier::new(MANY));
         let all = (0..MANY).map(|_| {
             let barrier = barrier.clone();
             run(&calls, true, |_| async move {
-                // Blocking work of a call has threads of its own.
+                // Blocking work gets a thread although calls occupy many others.
                 monoform_sdk::blocking(|| ()).await;
                 barrier.wait();
             })

@@ -1,13 +1,13 @@
-//! Mutual TLS with one certificate on each side: each accepts exactly the other's, announced beforehand, and nothing else.
+//! Mutual TLS in which each side accepts exactly one certificate of the other side, exchanged beforehand.
 //!
-//! No chain is verified, because there is none. The connection is trusted because the program that started this plugin gave its
-//! certificate through the environment, and reads ours from the first line of output. Our certificate still has the form that
-//! Go's verifier wants to see (an authority named `localhost`).
+//! No certificate chain is verified, because there is none. The connection is trusted because the host passes its certificate in the
+//! environment of the plugin, and reads the plugin's certificate from the first line of its output. The plugin's certificate still has the
+//! form that Go's verifier requires: a CA certificate for the name `localhost`.
 //!
-//! Whatever needs random numbers, which is keys, signatures and the exchange of keys, comes from *ring*, which asks the
-//! operating system for them. AWS-LC does the rest: among it the signatures of clients, whose keys are P-521, which *ring* does
-//! not have. Its own random numbers are not used, since it collects entropy for them first, for 30 ms of every start, unless an
-//! environment variable was set when it was built: a library cannot see to that.
+//! *ring* does everything that needs random numbers (keys, signatures, key exchange), because it takes them from the operating system.
+//! AWS-LC does the rest, including the verification of client signatures, whose P-521 keys *ring* does not support. The random numbers of
+//! AWS-LC are not used: it first collects entropy for them, which would add 30 ms to every start of a plugin. An environment variable can
+//! switch that off only when AWS-LC is built, which a library cannot control.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use rustls::{
     SignatureAlgorithm, SignatureScheme,
 };
 
-/// Server side of the encryption.
+/// TLS settings and certificate of the plugin.
 pub(crate) struct Tls {
     /// The configuration for a listener.
     pub config: Arc<ServerConfig>,
@@ -36,7 +36,7 @@ pub(crate) struct Tls {
     pub certificate: Vec<u8>,
 }
 
-/// Reason why there can be no encrypted connection.
+/// Reason why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsError {
     #[error("PLUGIN_CLIENT_CERT is not a certificate: {0}")]
@@ -50,7 +50,7 @@ pub(crate) enum TlsError {
 }
 
 impl Tls {
-    /// Makes a key and a certificate for this process, and accepts only the client with this certificate (PEM).
+    /// Creates a key and a certificate for this process. Only the client with the given certificate (PEM) is accepted.
     pub fn new(client_certificate: &str) -> Result<Tls, TlsError> {
         let client =
             CertificateDer::from_pem_slice(client_certificate.as_bytes()).map_err(TlsError::ClientCertificate)?;
@@ -78,8 +78,7 @@ impl Tls {
 
 fn parameters() -> Result<CertificateParams, rcgen::Error> {
     use rcgen::KeyUsagePurpose::{DigitalSignature, KeyAgreement, KeyCertSign, KeyEncipherment};
-    // go-plugin makes this certificate the only root of the connection and asks for the
-    // server name `localhost`: it must be an authority, and have that name.
+    // go-plugin uses this certificate as the only root, and `localhost` as the server name. So it must be a CA certificate with that name.
     let mut parameters = CertificateParams::new(vec!["localhost".to_owned()])?;
     parameters.distinguished_name = DistinguishedName::new();
     parameters.distinguished_name.push(DnType::CommonName, "localhost");
@@ -167,7 +166,7 @@ impl ActiveKeyExchange for Exchange {
     }
 }
 
-/// This process's key: P-256, which all current clients support.
+/// Private key of this process. The curve is P-256, which all current clients support.
 #[derive(Clone, Debug)]
 struct ServerKey(Arc<signature::EcdsaKeyPair>);
 
@@ -224,7 +223,7 @@ impl Signer for ServerKey {
     }
 }
 
-/// Verifier that accepts exactly one certificate, whatever its content.
+/// Verifier that accepts exactly one certificate, and does not check its content.
 #[derive(Debug)]
 struct ExactClient {
     certificate: CertificateDer<'static>,
@@ -233,7 +232,7 @@ struct ExactClient {
 
 impl ClientCertVerifier for ExactClient {
     fn root_hint_subjects(&self) -> &[Subject] {
-        // No authorities are named, so that a client sends the certificate that it has.
+        // Empty, so that a client sends its certificate whatever its issuer is.
         &[]
     }
 
@@ -243,8 +242,8 @@ impl ClientCertVerifier for ExactClient {
         _intermediates: &[CertificateDer<'_>],
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
-        // Certificates are public, so no constant time is needed: the signature below proves the key.
-        // Dates are not compared, so that a wrong clock keeps no plugin from starting.
+        // Certificates are public, so the comparison need not take constant time; the signature checked below proves the key. Dates are not
+        // checked, so that a wrong clock does not keep plugins from starting.
         if *end_entity == self.certificate {
             Ok(ClientCertVerified::assertion())
         } else {
@@ -279,7 +278,7 @@ impl ClientCertVerifier for ExactClient {
 mod tests {
     use super::*;
 
-    /// The random numbers of AWS-LC cost every plugin 30 ms at its start; see the head of this file.
+    /// AWS-LC would spend 30 ms on random numbers at every start of a plugin; see the module documentation.
     #[test]
     fn no_random_numbers_come_from_aws_lc() {
         let ours = crypto_provider();

@@ -7,10 +7,10 @@ use crate::harness::{Harness, named};
 use crate::wires::encode;
 
 impl<P: Provider> Harness<P> {
-    /// Validates, plans and invokes an action. Returns the messages about its progress; none if it is deferred.
+    /// Validates, plans and invokes an action. Returns its progress messages; none if the action is deferred.
     ///
     /// # Errors
-    /// Errors of one of the three steps.
+    /// The errors of the first step that fails.
     pub async fn invoke(&self, name: &str, config: Config<'_>) -> Result<Vec<String>> {
         let schema = named(self.provider.actions(), name);
         let wire = encode(Some(&config::object(schema, config)?), schema)?;

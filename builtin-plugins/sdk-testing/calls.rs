@@ -5,13 +5,13 @@ use std::sync::Mutex;
 use monoform_sdk::wire::Wire;
 use monoform_sdk::{Deferral, Stop};
 
-/// Settings of the calls of a harness, and what their answers have beside the result.
+/// Options for the calls of a harness, and the deferral of the last answer.
 #[derive(Default)]
 pub(crate) struct Calls {
     pub deferral_allowed: bool,
     pub meta: Wire,
     /// The stop signal of the next call.
     pub stop: Mutex<Option<Stop>>,
-    /// The deferral in the last answer.
+    /// The deferral of the last answer.
     pub deferred: Mutex<Option<Deferral>>,
 }

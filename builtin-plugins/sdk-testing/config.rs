@@ -1,4 +1,4 @@
-//! Configurations of tests, converted to objects with the errors that users would get.
+//! Configurations of tests, converted to objects. Mistakes in them are reported with the same errors that users get.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

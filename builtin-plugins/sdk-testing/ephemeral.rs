@@ -10,18 +10,18 @@ use crate::harness::{Harness, named};
 use crate::wires::{decode, encode};
 
 impl<P: Provider> Harness<P> {
-    /// Opens an ephemeral resource of this type.
+    /// Validates a configuration, and opens an ephemeral resource of this type.
     pub async fn ephemeral(&self, name: &str, config: Config<'_>) -> Result<Ephemeral<'_, P>> {
         Ephemeral::open(self, name, config).await
     }
 
-    /// Validates and opens an ephemeral resource; [`Harness::ephemeral`] also renews and closes it.
+    /// Validates a configuration, and opens an ephemeral resource. To renew and close it as well, use [`Harness::ephemeral`].
     pub async fn open(&self, name: &str, config: Config<'_>) -> Result<Value> {
         Ok(self.ephemeral(name, config).await?.result().clone())
     }
 }
 
-/// An ephemeral resource that is open.
+/// An open ephemeral resource.
 pub struct Ephemeral<'h, P: Provider> {
     harness: &'h Harness<P>,
     name: String,
@@ -55,13 +55,13 @@ impl<'h, P: Provider> Ephemeral<'h, P> {
         &self.result
     }
 
-    /// Returns the time of the next renewal, if one is needed.
+    /// Returns the time of the next renewal; `None` if no renewal is needed.
     #[must_use]
     pub fn renew_at(&self) -> Option<SystemTime> {
         self.renew_at
     }
 
-    /// Returns the private data of the provider for renewing and closing.
+    /// Returns the private data that the provider has stored for renewing and closing.
     #[must_use]
     pub fn private(&self) -> &[u8] {
         &self.private

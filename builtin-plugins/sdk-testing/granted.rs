@@ -1,4 +1,4 @@
-//! Options that a host sends with its calls: deferral, `provider_meta`, stop signals.
+//! Options that a host sends with its calls: deferral, `provider_meta` and stop signals.
 
 use std::sync::PoisonError;
 
@@ -10,7 +10,7 @@ use crate::harness::Harness;
 use crate::wires::{EMPTY, encode};
 
 impl<P: Provider> Harness<P> {
-    /// Makes all calls allow deferred answers, as hosts do that support them.
+    /// Makes all calls accept deferred answers, as hosts do that have the client capability `deferral_allowed`.
     #[must_use]
     pub fn allow_deferral(mut self) -> Harness<P> {
         self.calls.deferral_allowed = true;
@@ -27,13 +27,13 @@ impl<P: Provider> Harness<P> {
         Ok(self)
     }
 
-    /// Gives the next call this stop signal, such as [`Stop::after`] a time or [`Stop::when`] something happens. Calls after it have
-    /// signals of their own again; [`Harness::stop`] reaches all that are running.
+    /// Uses this stop signal for the next call, such as [`Stop::after`] a time or [`Stop::when`] a future completes. Later calls have
+    /// signals of their own again. To stop all running calls, use [`Harness::stop`].
     pub fn stop_next(&self, stop: Stop) {
         *self.calls.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop);
     }
 
-    /// Takes the reason for which the last answer was deferred, if it was.
+    /// Takes the reason for the deferral of the last answer; `None` if the answer was not deferred.
     pub fn deferred(&self) -> Option<Deferral> {
         self.calls
             .deferred
@@ -42,12 +42,12 @@ impl<P: Provider> Harness<P> {
             .take()
     }
 
-    /// Records whether an answer was deferred.
+    /// Records the deferral of an answer; `None` if the answer was not deferred.
     pub(crate) fn record(&self, deferred: Option<Deferral>) {
         *self.calls.deferred.lock().unwrap_or_else(PoisonError::into_inner) = deferred;
     }
 
-    /// Begins a call. Its registration ends with the first value.
+    /// Begins a call. The call counts as running until the first value is dropped.
     pub(crate) fn begin(&self) -> (Call, CallOptions) {
         let call = self.provider.calls().begin();
         let given = self.calls.stop.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -12,7 +12,7 @@ use crate::calls::Calls;
 use crate::config::{self, Config};
 use crate::wires::{EMPTY, decode, encode};
 
-/// A provider under test, and the warnings of its calls.
+/// A provider under test. It collects the warnings of its calls.
 pub struct Harness<P: Provider> {
     pub(crate) provider: ServedProvider,
     pub(crate) calls: Calls,
@@ -20,14 +20,13 @@ pub struct Harness<P: Provider> {
     kind: PhantomData<P>,
 }
 
-/// Returns the schema of this name. For a name that the provider does not have, it is empty: the call itself then
-/// fails.
+/// Returns the schema with this name, or an empty schema if the provider has none. The call itself then fails.
 pub(crate) fn named<'s>(mut schemas: impl Iterator<Item = (&'static str, &'s Compiled)>, name: &str) -> &'s Compiled {
     schemas.find(|(n, _)| *n == name).map_or(&*EMPTY, |(_, schema)| schema)
 }
 
 impl<P: Provider> Harness<P> {
-    /// Takes the provider under test, not configured yet.
+    /// Creates a harness with a provider that is not configured yet.
     ///
     /// # Panics
     /// If the provider cannot be served, because one of its schemas is invalid.
@@ -56,8 +55,7 @@ impl<P: Provider> Harness<P> {
         self.sort(self.provider.configure(&wire, "1.11.4", options).await)
     }
 
-    /// Lists every type and every attribute, with one word for each property, for comparison with the
-    /// documentation.
+    /// Lists every type and attribute with one keyword for each property, so that a test can compare the schemas with the documentation.
     #[must_use]
     pub fn schema_text(&self) -> String {
         let mut out = String::new();
@@ -91,12 +89,12 @@ impl<P: Provider> Harness<P> {
         out
     }
 
-    /// Takes the warnings since the last call.
+    /// Takes all warnings that were collected since they were last taken.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Records warnings. Errors are returned, together with the warnings beside them.
+    /// Collects warnings. If there are errors, returns these together with the warnings instead.
     pub(crate) fn sort(&self, found: Diagnostics) -> Result<()> {
         if found.has_errors() {
             return Err(found);
@@ -108,12 +106,12 @@ impl<P: Provider> Harness<P> {
         Ok(())
     }
 
-    /// Requests the running calls to stop, as the core does after an interrupt.
+    /// Requests the running calls to stop, as the host does after an interrupt.
     pub fn stop(&self) {
         self.provider.calls().stop();
     }
 
-    /// Checks and reads a data source.
+    /// Validates the configuration of a data source, and reads it.
     pub async fn data(&self, name: &str, config: Config<'_>) -> Result<Value> {
         let schema = named(self.provider.data_sources(), name);
         let wire = encode(Some(&config::object(schema, config)?), schema)?;
@@ -125,7 +123,7 @@ impl<P: Provider> Harness<P> {
         decode(answer.state, schema)
     }
 
-    /// Calls a function with values, which are converted to the types of its parameters.
+    /// Calls a function. The arguments are converted to the types of its parameters.
     pub fn call(&self, name: &str, arguments: &[Value]) -> std::result::Result<Value, FunctionError> {
         let function = self
             .provider
@@ -143,7 +141,7 @@ impl<P: Provider> Harness<P> {
                 return Err(FunctionError::argument(i, "argument must not be null"));
             }
             if !value.is_wholly_known() && parameter.is_some_and(|p| !p.allow_unknown) {
-                // In this case, the core does not call the function.
+                // A host does not call the function with such an argument either.
                 return Ok(Value::unknown(function.returns.clone()));
             }
             let ty = parameter.map_or(Type::Dynamic, |p| p.ty.clone());

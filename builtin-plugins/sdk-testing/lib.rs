@@ -1,19 +1,16 @@
-//! Tests of plugins that are written against `monoform-sdk`: a provider that is called as by the core, without a process or a
-//! socket.
+//! Tests of plugins that are written with `monoform-sdk`. A provider is called as by a host, but without a process or a socket.
 //!
-//! Values go through the same encoding, planning and diagnostics as in production, and configurations are checked for names that the
-//! schema does not have. Errors come back as [`Diagnostics`](monoform_sdk::Diagnostics); warnings are collected
-//! ([`Harness::warnings`]).
+//! Values go through the same encoding, planning and diagnostics as in production. An attribute that is not in the schema is an error.
+//! Methods return errors as [`Diagnostics`](monoform_sdk::Diagnostics), and collect warnings for [`Harness::warnings`].
 //!
-//! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed, with
-//! its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource. [`Harness::list`],
-//! [`Harness::invoke`], [`Harness::data`] and [`Harness::call`] are for list resources, actions, data sources and functions;
-//! [`Harness::upgrade`], [`Harness::upgrade_identity`], [`Harness::move_from`] and [`Harness::generate_config`] for what hosts do with
-//! states. [`Harness::allow_deferral`], [`Harness::with_provider_meta`] and [`Harness::stop_next`] set options of the calls.
+//! [`Harness::object`] creates an object of a managed resource for all steps of its life: plan, apply, read, import and destroy. The object
+//! holds its state and private data between the steps. [`Harness::ephemeral`] does this for an ephemeral resource. [`Harness::list`],
+//! [`Harness::invoke`], [`Harness::data`] and [`Harness::call`] call list resources, actions, data sources and functions.
+//! [`Harness::upgrade`], [`Harness::upgrade_identity`], [`Harness::move_from`] and [`Harness::generate_config`] convert stored states.
+//! [`Harness::allow_deferral`], [`Harness::with_provider_meta`] and [`Harness::stop_next`] set options of the calls.
 //! [`state_store::conformance`] checks a state store.
 //!
-//! An author has this crate in `[dev-dependencies]`, so that no plugin links it.
-//!
+//! An author lists this crate in `[dev-dependencies]`, so that no plugin links it.
 //! ```
 //! # use monoform_sdk::schema::{computed, required};
 //! # use monoform_sdk::{Attr, Context, Plain, Resource, Result, async_trait, model};

@@ -12,20 +12,21 @@ use crate::wires::encode;
 /// An object that a list resource has found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// Name of the object for people.
+    /// Display name of the object.
     pub display_name: String,
     /// Identity of the object, if it is known.
     pub identity: Option<Value>,
-    /// The object itself, if objects were requested.
+    /// The whole object, if the request was for objects and not only for identities.
     pub object: Option<Value>,
 }
 
 impl<P: Provider> Harness<P> {
-    /// Lists objects with this configuration of a list resource: at most `limit`, and with the objects themselves if these are
-    /// requested.
+    /// Lists at most `limit` objects with this configuration of a list resource. The whole objects are returned if `include_objects` is
+    /// true, and only their identities otherwise.
     ///
     /// # Errors
-    /// Errors of the configuration and of the list. Objects that were found before the error are not returned, although a host shows them.
+    /// Errors of the configuration or of the list. Objects that were found before an error are not returned, although a host would show
+    /// them.
     pub async fn list(&self, name: &str, config: Config<'_>, limit: u32, include_objects: bool) -> Result<Vec<Listed>> {
         let schema = named(self.provider.lists(), name);
         let wire = encode(Some(&config::object(schema, config)?), schema)?;

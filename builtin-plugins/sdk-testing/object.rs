@@ -11,28 +11,28 @@ use crate::harness::{Harness, named};
 use crate::proposed::proposed;
 use crate::wires::{decode, encode, raw};
 
-/// A plan for one object.
+/// Result of planning one object.
 #[derive(Clone, Debug)]
 pub struct PlannedChange {
-    /// Planned object, which may be partly unknown.
+    /// Planned object, of which parts may be unknown.
     pub planned: Value,
-    /// Attributes whose change requires replacement: names, or paths as text.
+    /// Attributes whose change requires replacement: names, or paths such as `disk[0].size`.
     pub replace: Vec<String>,
     /// Private data of the planned object.
     pub private: Vec<u8>,
-    /// Reason for which the change is deferred, if it is.
+    /// Reason for the deferral; `None` if the change is not deferred.
     pub deferred: Option<Deferral>,
-    /// Identity of the planned object, once it is known.
+    /// Identity of the planned object; `None` if a part of it is unknown.
     pub identity: Option<Value>,
 }
 
 impl<P: Provider> Harness<P> {
-    /// Creates an object of this type of managed resource, which does not exist yet.
+    /// Creates an object of this resource type. It does not exist yet: its state is empty.
     pub fn object(&self, name: &str) -> Object<'_, P> {
         Object::new(self, name)
     }
 
-    /// Checks a configuration of a managed resource. Warnings are in the result, too.
+    /// Validates a configuration of a managed resource. The result contains warnings, too.
     #[must_use]
     pub fn validate(&self, name: &str, config: Config<'_>) -> Diagnostics {
         match self.resource_config(name, config) {
@@ -46,7 +46,7 @@ impl<P: Provider> Harness<P> {
         self.object_in(name, prior).plan(config).await
     }
 
-    /// Applies a plan that was made from this configuration; `None` for a plan that destroys the object.
+    /// Applies a plan. `config` is the configuration from which the plan was made; `None` if the plan destroys the object.
     pub async fn apply(
         &self,
         name: &str,
@@ -66,31 +66,31 @@ impl<P: Provider> Harness<P> {
         Ok(object.into_state())
     }
 
-    /// Reads an object again; null if it no longer exists.
+    /// Refreshes an object. Returns null if it no longer exists.
     pub async fn read(&self, name: &str, state: &Value) -> Result<Value> {
         let mut object = self.object_in(name, Some(state));
         object.read().await?;
         Ok(object.into_state())
     }
 
-    /// Imports an object by its id.
+    /// Imports an object by its import ID.
     pub async fn import(&self, name: &str, id: &str) -> Result<Value> {
         let mut object = self.object(name);
         object.import(id).await?;
         Ok(object.into_state())
     }
 
-    /// Upgrades a state, given as JSON text.
+    /// Upgrades a state of this schema version, given as JSON text.
     pub fn upgrade(&self, name: &str, version: i64, json: &str) -> Result<Value> {
         let (state, diagnostics) = self.provider.upgrade(name, version, &raw(json));
         self.sort(diagnostics)?;
         decode(state, self.schema(name))
     }
 
-    /// Upgrades a stored identity of a version, given as JSON text.
+    /// Upgrades a stored identity of this version, given as JSON text.
     ///
     /// # Errors
-    /// The version is not supported, or the result is no identity of this type.
+    /// The version is not supported, or the result does not fit the identity of this type.
     pub fn upgrade_identity(&self, name: &str, version: i64, json: &str) -> Result<Value> {
         let (identity, diagnostics) = self.provider.upgrade_identity(name, version, &raw(json));
         self.sort(diagnostics)?;
@@ -100,7 +100,7 @@ impl<P: Provider> Harness<P> {
         }
     }
 
-    /// Generates the configuration of an object, as for one that is imported without a configuration.
+    /// Generates the configuration of an object, as a host does for an import without a configuration.
     ///
     /// # Errors
     /// Errors of the provider.
@@ -115,7 +115,7 @@ impl<P: Provider> Harness<P> {
         decode(config, schema)
     }
 
-    /// Moves the state of another type to this one, with its private data.
+    /// Converts the state of a resource of another type, with its private data, to this type.
     pub async fn move_from(&self, name: &str, source: MoveSource, private: Vec<u8>) -> Result<Value> {
         let mut object = self.object(name);
         object.move_from(source, private).await?;
@@ -137,14 +137,14 @@ impl<P: Provider> Harness<P> {
         named(self.provider.resources().map(|(name, r)| (name, r.schema)), name)
     }
 
-    /// Returns the type of the identity of such objects, if they have one.
+    /// Returns the type of the identities of this resource type; `None` if it has no identity.
     fn identity_type(&self, name: &str) -> Option<Type> {
         let (_, resource) = self.provider.resources().find(|(n, _)| *n == name)?;
         (!resource.identity.is_empty()).then(|| identity_type(resource.schema, resource.identity))
     }
 }
 
-/// An object of a managed resource: its state, its identity and its private data.
+/// An object of a managed resource, with its state, identity and private data.
 pub struct Object<'h, P: Provider> {
     harness: &'h Harness<P>,
     name: String,
@@ -166,13 +166,13 @@ impl<'h, P: Provider> Object<'h, P> {
         }
     }
 
-    /// Returns the state, if the object exists.
+    /// Returns the state; `None` if the object does not exist.
     #[must_use]
     pub fn state(&self) -> Option<&Value> {
         self.state.as_ref()
     }
 
-    /// Returns an attribute of the state.
+    /// Returns an attribute of the state; `None` if the object does not exist or has no such attribute.
     #[must_use]
     pub fn get(&self, attribute: &str) -> Option<&Value> {
         self.state.as_ref()?.get(attribute)
@@ -194,7 +194,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.private = private;
     }
 
-    /// Returns the identity, if the type has one and it is known.
+    /// Returns the identity; `None` if the type has none or it is not known.
     #[must_use]
     pub fn identity(&self) -> Option<Value> {
         self.identity_value(self.identity.as_ref()?)
@@ -204,7 +204,7 @@ impl<'h, P: Provider> Object<'h, P> {
         wire::decode(wire, &self.harness.identity_type(&self.name)?).ok()
     }
 
-    /// Returns true if the creation failed after the object was created: the next plan would replace it.
+    /// Returns true if a creation failed after the object had been created. The next plan would replace the object.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.tainted
@@ -249,8 +249,8 @@ impl<'h, P: Provider> Object<'h, P> {
         })
     }
 
-    /// Validates and plans, and applies the plan: creates the object, updates it, or replaces it. The result must be as
-    /// planned. A change that is deferred is not applied.
+    /// Validates, plans, and applies the plan: creates, updates or replaces the object. A result that differs from the plan is an error. A
+    /// change that is deferred is not applied.
     pub async fn apply(&mut self, config: Config<'_>) -> Result<PlannedChange> {
         let errors = self.harness.validate(&self.name, config);
         self.harness.sort(errors)?;
@@ -261,7 +261,7 @@ impl<'h, P: Provider> Object<'h, P> {
         if self.state.is_some() && (self.tainted || !plan.replace.is_empty()) {
             let replace = std::mem::take(&mut plan.replace);
             self.destroy().await?;
-            // As in the core: the second half of a replacement is planned as a creation.
+            // As in a host, the second half of a replacement is planned as a creation.
             plan = self.plan_from(None, Vec::new(), config).await?;
             plan.replace = replace;
         }
@@ -307,12 +307,12 @@ impl<'h, P: Provider> Object<'h, P> {
                 options,
             )
             .await;
-        // As in the core: a creation that failed leaves a tainted object.
+        // As in a host, an object whose creation failed is tainted.
         self.tainted = creates && changed.diagnostics.has_errors();
         self.take(changed)
     }
 
-    /// Stores the result of a step; the state also if there are errors.
+    /// Stores the result of a step. The state is stored even if there are errors.
     fn take(&mut self, changed: Changed) -> Result<()> {
         let state = decode(changed.state, self.harness.schema(&self.name))?;
         self.set_state(Some(state));
@@ -323,7 +323,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.harness.sort(changed.diagnostics)
     }
 
-    /// Checks a new state against its plan: known values must be as planned, and nothing may be unknown any more.
+    /// Checks a new state against its plan: values known in the plan must be equal, and no value may be unknown.
     fn conforms(&self, planned: &Value) -> Result<()> {
         let lenient = self.harness.provider.is_lenient(&self.name);
         let mut found = Diagnostics::new();
@@ -331,7 +331,7 @@ impl<'h, P: Provider> Object<'h, P> {
             let detail = "The plan has an object, but there is none after the operation.";
             return Err(Diagnostic::error("Provider produced inconsistent result after apply", detail).into());
         };
-        // The core accepts such differences from types of the legacy SDK, and only logs them.
+        // A host only logs such differences for types with the legacy type system.
         for (name, planned) in planned.entries().into_iter().flatten().filter(|_| !lenient) {
             let now = state.get(name);
             if let Some(now) = now
@@ -352,7 +352,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.harness.sort(found)
     }
 
-    /// Reads the object again; does nothing if it does not exist.
+    /// Refreshes the object; does nothing if it does not exist.
     pub async fn read(&mut self) -> Result<()> {
         let schema = self.harness.schema(&self.name);
         let state = encode(self.state.as_ref(), schema)?;
@@ -399,7 +399,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.import_by(id, None).await
     }
 
-    /// Imports the object by its identity; missing attributes are null.
+    /// Imports the object by its identity. Attributes of the identity that are not in the argument are null.
     pub async fn import_identity(&mut self, identity: Config<'_>) -> Result<()> {
         let Some(ty) = self.harness.identity_type(&self.name) else {
             return Err(without_identity(&self.name).into());
@@ -432,7 +432,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.take(changed)
     }
 
-    /// Moves the state of another type to this object, with its private data.
+    /// Converts the state of a resource of another type to this object, with its private data.
     pub async fn move_from(&mut self, source: MoveSource, private: Vec<u8>) -> Result<()> {
         let moved = MovedObject {
             state: raw(&source.state.to_string()),
@@ -461,7 +461,7 @@ fn agrees(planned: &Value, now: &Value) -> bool {
         return true;
     }
     match (planned.as_seq(), now.as_seq(), planned.ty()) {
-        // Elements of a set that were not known cannot be paired.
+        // If the plan has unknown elements of a set, these cannot be paired with elements of the result.
         (Some(planned), Some(_), Type::Set(_)) if !planned.iter().all(Value::is_wholly_known) => true,
         (Some(_), Some(_), Type::Set(_)) => false,
         (Some(planned), Some(now), _) => {

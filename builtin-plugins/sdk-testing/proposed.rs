@@ -1,5 +1,5 @@
-//! The core's proposal for a planned object: the configuration, with prior values for computed attributes that it leaves out, at
-//! every level. Nested objects are matched by position, by key, or, in sets, by their configured attributes.
+//! The host's proposal for a planned object: the configuration, in which computed attributes that are not set have their prior values, at
+//! every level. Nested objects are matched by position or by key; in sets, by their configured attributes.
 
 use monoform_sdk::cty::{self, Value};
 use monoform_sdk::pairing::{came_from, inside};
@@ -56,7 +56,7 @@ fn merged_objects(nesting: Nesting, members: &[CompiledMember], prior: &Value, c
             _ => object.clone(),
         }),
         Nesting::Set => {
-            // Each prior object is matched with one configured object at most.
+            // Each prior object is matched with at most one configured object.
             let mut free: Vec<&Value> = before.iter().collect();
             config.map_parts(|_, object| {
                 let equal = free.iter().position(|before| *before == object);
@@ -67,8 +67,8 @@ fn merged_objects(nesting: Nesting, members: &[CompiledMember], prior: &Value, c
     }
 }
 
-/// Returns true if a prior attribute, which the plugin can set too, contains a value that only a configuration can have set:
-/// then it was removed from the configuration.
+/// Returns true if a prior value contains a value that only a configuration can have set. The attribute, which the plugin can also set, was
+/// then removed from the configuration.
 fn was_configured(member: &CompiledMember, prior: &Value) -> bool {
     let Some((nesting, members)) = member.inside() else {
         return false;

@@ -1,4 +1,4 @@
-//! Conformance checks for state stores, which the author of a store runs against a real or fake server.
+//! Conformance test for state stores. The author of a store runs it against a real or fake server.
 
 #![allow(clippy::panic, reason = "a check fails by panicking")]
 
@@ -10,7 +10,7 @@ use monoform_sdk::{AnyStateStore, Diagnostics, Result, StateStore};
 
 use crate::config::Config;
 
-/// Converts a store to a client, as the server of a plugin does: with the checks of the schema, and the store's own.
+/// Creates a client from a configuration, as the server of a plugin does: the checks of the schema and of the store run first.
 ///
 /// # Errors
 /// The configuration is invalid, or the store cannot be configured.
@@ -26,16 +26,16 @@ pub async fn client(store: impl StateStore, config: Config<'_>) -> Result<Arc<dy
     store.configure(&config).await
 }
 
-/// Optional features, in which stores differ.
+/// Optional features of a store, as the conformance test expects them.
 #[derive(Clone, Copy, Debug)]
 pub struct Abilities {
     /// The store can lock workspaces.
     pub locks: bool,
-    /// Refused locks come with the record of the holder.
+    /// The error for a lock that is held contains the lock info of the holder.
     pub holder: bool,
-    /// Unlocking with an ID that is not that of the lock is an error.
+    /// Unlocking with an ID other than that of the lock is an error.
     pub checks_id: bool,
-    /// Another process than the holder can unlock.
+    /// A process other than the holder can unlock.
     pub force_unlock: bool,
 }
 
@@ -71,12 +71,11 @@ fn info(operation: &str) -> LockInfo {
     }
 }
 
-/// Checks an empty store through two clients of it, as of two programs: reading without a state, writing and reading back, a
-/// state of several megabytes, locks and their holders, creation and deletion of workspaces. The store is empty again at the
-/// end.
+/// Checks an empty store through two clients, as of two programs. The test reads a missing state, writes and reads back, uses a state of
+/// several megabytes, takes locks and checks their holders, and creates and deletes workspaces. The store is empty again at the end.
 ///
 /// # Panics
-/// Something does not hold.
+/// The store breaks a rule.
 pub async fn conformance(one: &dyn StateClient, other: &dyn StateClient, abilities: Abilities) {
     let workspace = match one.support() {
         WorkspaceSupport::NamedWithoutDefault => "first",
@@ -108,7 +107,8 @@ async fn reading_and_writing(one: &dyn StateClient, other: &dyn StateClient, wor
             assert_eq!(found.as_deref(), Some(text.as_bytes()), "read by the {whose} client");
         }
     }
-    // The state is incompressible, and its size is no power of two, so that the last piece is shorter.
+    // The letters are pseudo-random, so that the state hardly compresses. Its size is not a power of two, so that the last chunk is shorter
+    // than the others.
     let mut seed = 1_u32;
     let big: Vec<u8> = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,4 +1,4 @@
-//! Conversion of values from and to the messages of the provider.
+//! Conversion of values to and from the encoded form of the protocol.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use monoform_sdk::schema::Compiled;
 use monoform_sdk::wire::{self, RawState, Wire};
 use monoform_sdk::{Empty, Result, Schema};
 
-/// Schema for names that the provider does not have: the call itself then fails.
+/// Schema for a name that the provider does not have. The call itself then fails.
 pub(crate) static EMPTY: LazyLock<Compiled> = LazyLock::new(|| Compiled::new(Schema::of::<Empty>()));
 
 pub(crate) fn encode(value: Option<&Value>, schema: &Compiled) -> Result<Wire> {

@@ -15,8 +15,8 @@ use crate::model::{Cty, Model};
 use crate::schema::{Compiled, LazySchema, Schema};
 use crate::stop::Stop;
 
-/// A type of action: an operation that a provider carries out once, when a resource changes or a user requests it. It has no results, and
-/// nothing is stored.
+/// An action type: an operation that a provider carries out once, when a resource changes or a user requests it. An action returns no
+/// values and stores nothing in the state.
 ///
 /// ```
 /// use monoform_sdk::schema::required;
@@ -57,7 +57,7 @@ pub trait Action: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema. By default, it is that of the model.
+    /// Returns the schema of the arguments. By default, it is derived from [`Action::Config`].
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
@@ -67,24 +67,25 @@ pub trait Action: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Checks while a change is planned that the action can be invoked. Parts of the configuration may be unknown.
+    /// Checks, while a change is planned, that the action can be invoked. Parts of the configuration may be unknown.
     async fn plan(&self, _config: Self::Config, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
 
-    /// Carries out the action. Users see messages reported to `progress` as they come. When [`Context::stop`] is requested, it should end soon.
+    /// Carries out the action. Users see messages reported to `progress` as they come. When [`Context::stop`] is requested, the action
+    /// should end soon.
     async fn invoke(&self, config: Self::Config, progress: Progress, cx: &mut Context<Self::Client>) -> Result<()>;
 }
 
-/// Progress messages of an invocation.
+/// Sender of the progress messages of an action.
 #[derive(Clone, Debug)]
 pub struct Progress(mpsc::Sender<String>);
 
 impl Progress {
-    /// Creates a pair for tests: messages reported to the first can be read from the second.
+    /// Creates a sender and a receiver for tests: messages reported to the sender arrive at the receiver.
     #[must_use]
     pub fn channel() -> (Progress, mpsc::Receiver<String>) {
-        // Bounded: an action that reports faster than its host reads has to wait, and does not fill the memory.
+        // Bounded: an action that reports faster than the host reads waits, instead of filling the memory.
         let (sender, receiver) = mpsc::channel(64);
         (Progress(sender), receiver)
     }
@@ -153,7 +154,7 @@ impl<A: Action> AnyAction for ActionEntry<A> {
             // An action without a configuration block has the empty configuration.
             _ if config.is_null() => guarded(self.action.plan(A::Config::default(), &mut cx)).await,
             Ok(config) => guarded(self.action.plan(config, &mut cx)).await,
-            // The model cannot represent an unknown number of blocks: the check is left until it is known.
+            // The model cannot represent an unknown number of blocks, so `plan` is not called until the number is known.
             Err(error) if error.unknown => Ok(()),
             Err(error) => Err(error.into()),
         };

@@ -1,23 +1,21 @@
-//! Blocking work outside of the threads of calls.
+//! Work that blocks its thread, moved away from the threads that calls run on.
 
 use crate::guard::Guard;
 
-/// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls continue
-/// meanwhile.
+/// Runs work that keeps a processor or a disk busy on a separate thread. Other calls, and other futures of the same call, continue
+/// meanwhile. A panic of the work is resumed in the call that waits for it.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    // A panic is resumed in the call that waits for the work.
-    // Its log lines belong to the call.
+    // The span of the call, so that log lines of the work have the fields of the call.
     let span = tracing::Span::current();
     let work = move || {
         let _guard = Guard::new();
         span.in_scope(work)
     };
-    // Not on the call's own thread: other futures of the call go on meanwhile.
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is being torn down, and this task with it.
+            // The runtime is shutting down. It drops this task as well, so the task only has to wait.
             Err(_) => std::future::pending().await,
         },
     }

@@ -13,9 +13,9 @@ use crate::wire::{Wire, decode};
 /// Options of a call, in addition to its arguments.
 #[derive(Clone, Debug)]
 pub struct CallOptions {
-    /// The signal to end early.
+    /// Stop signal of the call.
     pub stop: Stop,
-    /// True if the caller supports deferred answers.
+    /// True if the caller declares the client capability `deferral_allowed`: it accepts an answer that defers the object.
     pub deferral_allowed: bool,
     /// The calling module's `provider_meta` block for this provider, encoded; empty if there is none.
     pub provider_meta: Wire,
@@ -128,7 +128,8 @@ impl Call {
     /// Returns a guard that requests this call to stop when it is dropped. The caller, which may
     /// disconnect, holds it.
     pub fn stop_on_drop(&self) -> StopOnDrop {
-        // Holds the number only, so that a caller does not keep its call in progress.
+        // The guard has the number of the call instead of a [`Call`], which would keep the call in progress until the caller drops the
+        // guard.
         StopOnDrop {
             calls: self.calls.clone(),
             id: self.id,
@@ -141,7 +142,7 @@ impl Drop for Call {
         let mut signals = self.calls.signals();
         signals.by_call.remove(&self.id);
         let was_last = signals.by_call.is_empty();
-        // Released before a task is woken that needs the lock.
+        // The lock is released first, because the tasks woken below take it at once.
         drop(signals);
         if was_last {
             self.calls.0.idle.notify_waiters();
@@ -149,7 +150,7 @@ impl Drop for Call {
     }
 }
 
-/// See [`Call::stop_on_drop`]. For a call that has ended, this does nothing.
+/// Guard that requests a call to stop when the guard is dropped: see [`Call::stop_on_drop`]. It does nothing if the call has ended.
 #[derive(Debug)]
 pub struct StopOnDrop {
     calls: Calls,

@@ -94,7 +94,7 @@ fn check_block(
             if a.required && value.is_null() {
                 out.push(missing(name).at(path.attribute(name)));
             }
-            // The host sends the whole object, with null for results: any other value is set by the user.
+            // The host sends null for a computed attribute, so any other value was set by the user.
             if a.computed && !a.optional && !value.is_null() {
                 out.push(read_only(name).at(path.attribute(name)));
             }

@@ -31,13 +31,13 @@ impl ConfigureContext {
         ConfigureContext::new(terraform_version, Stop::never().into())
     }
 
-    /// Returns the version of Terraform that the host has, or is compatible with.
+    /// Returns the Terraform version that the host reports: its own version, or the one that it is compatible with.
     #[must_use]
     pub fn terraform_version(&self) -> &str {
         &self.terraform_version
     }
 
-    /// Returns the signal of a request to stop.
+    /// Returns the stop signal of this call.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.options.stop.clone()
@@ -48,15 +48,15 @@ impl ConfigureContext {
         self.diagnostics.push(Diagnostic::warning(summary, detail));
     }
 
-    /// Returns true if the caller supports deferred answers.
+    /// Returns true if the caller accepts deferred answers (the client capability `deferral_allowed`).
     #[must_use]
     pub fn deferral_allowed(&self) -> bool {
         self.options.deferral_allowed
     }
 
-    /// Defers everything that the provider does: there is no client, and each request about a resource or data source is answered by
-    /// the SDK with this reason. The result is what to return: `return Err(cx.defer(Deferral::ProviderConfigUnknown))`. If the caller
-    /// does not support deferred answers, it is an error.
+    /// Defers all resources and data sources of the provider. There is no client then: the SDK answers each request about them with this
+    /// reason. The returned value is the error to return: `return Err(cx.defer(Deferral::ProviderConfigUnknown))`. If the caller does not
+    /// accept deferred answers, the returned value is an error for the user.
     #[must_use]
     pub fn defer(&mut self, why: Deferral) -> Diagnostics {
         if !self.options.deferral_allowed {

@@ -46,6 +46,9 @@ impl<C> Context<C> {
     }
 
     /// Returns the client that [`Provider::configure`](crate::Provider::configure) has created.
+    ///
+    /// # Errors
+    /// The host has not configured the provider.
     pub fn client(&self) -> Result<Arc<C>> {
         self.client.clone().ok_or_else(|| {
             Diagnostic::error(
@@ -57,27 +60,30 @@ impl<C> Context<C> {
         })
     }
 
-    /// Returns the signal of a request to stop, which long operations should observe.
+    /// Returns the stop signal of this call, which long operations should observe.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.options.stop.clone()
     }
 
-    /// Returns the `provider_meta` block of the module that has the resource or data source, if there is one: see
-    /// [`Provider::meta_schema`](crate::Provider::meta_schema). Planning, applying and reading have it.
+    /// Returns the `provider_meta` block of the module that contains the resource or data source, if there is one: see
+    /// [`Provider::meta_schema`](crate::Provider::meta_schema). The block is available while planning, applying and reading.
     pub fn provider_meta<M: Model>(&self) -> Result<Option<M>> {
         let value = self.options.meta_value(&M::ty())?;
         Ok((!value.is_null()).then(|| M::from_cty(&value)).transpose()?)
     }
 
-    /// Returns true if the caller supports deferred answers.
+    /// Returns true if the caller accepts deferred answers (the client capability `deferral_allowed`).
     #[must_use]
     pub fn deferral_allowed(&self) -> bool {
         self.options.deferral_allowed
     }
 
-    /// Defers the answer until more is known: in `plan`, `read`, `import` and `open`, and for actions in `plan`. The result of the
-    /// operation is then the part that is known already. An error if the caller does not support deferred answers.
+    /// Defers the answer until more is known. Allowed in `plan`, `read`, `import` and `open`, and in `plan` of an action. The operation
+    /// then returns the part of its result that is known already.
+    ///
+    /// # Errors
+    /// The caller does not accept deferred answers.
     pub fn defer(&mut self, why: Deferral) -> Result<()> {
         if !self.options.deferral_allowed {
             return Err(why.refused().into());
@@ -86,8 +92,11 @@ impl<C> Context<C> {
         Ok(())
     }
 
-    /// Returns the configuration that is being applied, in `create` and `update`. Only this has write-only attributes, since plans and
-    /// states never hold them. An error in all other operations.
+    /// Returns the configuration that is being applied, in `create` and `update`. It is the only source of write-only attributes, since
+    /// plans and states never hold them.
+    ///
+    /// # Errors
+    /// The operation is neither `create` nor `update`, or a value does not fit the model.
     pub fn config<M: Model>(&self) -> Result<M> {
         // Decoded on demand: few operations read it, and write-only values should not be around longer than that.
         if let Some((wire, ty)) = &self.config {
@@ -104,15 +113,15 @@ impl<C> Context<C> {
         .into())
     }
 
-    /// Runs a part of the operation with this time limit. If the time is over, or a stop is requested, the part is dropped at its
-    /// current `await`.
+    /// Runs a part of the operation with a time limit. When the limit is reached or a stop is requested, the part is dropped at its current
+    /// `await`.
     ///
     /// # Errors
-    /// The errors of the part, or an error with the reason for which it was ended early.
+    /// The errors of the part, or an error that says why the part was ended early.
     pub async fn within<T>(&self, time: Duration, part: impl Future<Output = Result<T>>) -> Result<T> {
         let mut stop = self.stop();
         tokio::select! {
-            // First, so that a part that is ready counts.
+            // The part is polled first: if it is ready at the instant of the limit, its result counts.
             biased;
             result = part => result,
             () = stop.requested() => Err(cut_off(None).into()),
@@ -128,7 +137,7 @@ impl<C> Context<C> {
         private::get(&self.private, key)
     }
 
-    /// Stores private data with the object under a key. The form is that of terraform-plugin-framework.
+    /// Stores private data with the object under a key, in the format of terraform-plugin-framework.
     ///
     /// ```
     /// # use monoform_sdk::Context;
@@ -139,7 +148,7 @@ impl<C> Context<C> {
     /// ```
     ///
     /// # Errors
-    /// The value is unknown, the key begins with a point, or the private data has no keys.
+    /// The value is unknown, the key is empty or begins with a dot, or the private data has no keys.
     pub fn set_private_value<T: Cty>(&mut self, key: &str, value: &T) -> Result<()> {
         self.private = private::set(&self.private, key, Some(value))?;
         Ok(())
@@ -160,7 +169,7 @@ impl<C> Context<C> {
         &self.private
     }
 
-    /// Stores private data with the object. Users do not see it.
+    /// Stores private data with the object, in place of all earlier private data. Users do not see it.
     pub fn set_private(&mut self, bytes: Vec<u8>) {
         self.private = bytes;
     }
@@ -170,9 +179,9 @@ impl<C> Context<C> {
         self.diagnostics.push(Diagnostic::warning(summary, detail));
     }
 
-    /// Records the object as it exists already, in case a later step of this operation fails or panics. Without it, a failed creation
-    /// leaves nothing in the state, and a failed update leaves the object of before. Attributes that are still unknown become null in
-    /// plan and state.
+    /// Records the object in its current form, in case a later step of this operation fails or panics. Without a record, a failed creation
+    /// leaves nothing in the state, and a failed update leaves the prior object. Attributes that are still unknown become null in plan and
+    /// state.
     pub fn save<M: Model>(&mut self, model: &M) {
         self.saved = Some(model.to_cty());
     }

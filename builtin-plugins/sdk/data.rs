@@ -16,7 +16,7 @@ use crate::model::{Cty, Model};
 use crate::schema::{Compiled, LazySchema, Schema};
 use crate::stop::Stop;
 
-/// A type of data source.
+/// A data source type: reads values that exist outside of the configuration.
 #[async_trait]
 pub trait DataSource: Send + Sync + 'static {
     /// Arguments and results, declared by [`model!`](crate::model!).
@@ -24,7 +24,7 @@ pub trait DataSource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema. By default, it is that of the model.
+    /// Returns the schema. By default, it is derived from [`DataSource::Model`].
     fn schema(&self) -> Schema {
         Schema::of::<Self::Model>()
     }
@@ -46,7 +46,7 @@ pub trait EphemeralResource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema. By default, it is that of the model.
+    /// Returns the schema. By default, it is derived from [`EphemeralResource::Model`].
     fn schema(&self) -> Schema {
         Schema::of::<Self::Model>()
     }
@@ -87,7 +87,7 @@ impl<M> From<M> for Opened<M> {
     }
 }
 
-/// The result of an operation on an ephemeral resource, as values.
+/// The result of an operation on an ephemeral resource, with values instead of models.
 #[derive(Debug, Default)]
 pub(crate) struct EphemeralAnswer {
     pub result: Option<Value>,
@@ -97,7 +97,7 @@ pub(crate) struct EphemeralAnswer {
     pub diagnostics: Diagnostics,
 }
 
-/// The result of reading a data source: its state, as a value or as it is sent.
+/// The result of reading a data source. `T` is a decoded value, or its encoded form for the host.
 #[derive(Debug)]
 pub struct DataAnswer<T> {
     /// Arguments and results, if there are any.

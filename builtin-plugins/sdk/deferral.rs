@@ -57,7 +57,8 @@ mod tests {
         }
     }
 
-    /// Defers things without a name; things belong to the owner of the module.
+    /// Resource type that defers an object while its name is unknown. The owner of an object comes from the `provider_meta` block of its
+    /// module.
     struct Things;
 
     #[async_trait]
@@ -122,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Plans a thing whose name is not known.
+    /// Plans an object whose name is unknown. Returns the deferral and the summaries of the diagnostics.
     async fn plan(allowed: bool) -> (Option<Deferral>, Vec<String>) {
         let core = ServedProvider::new(WithMeta);
         let ty = core.resources["x_thing"].schema().ty.clone();

@@ -108,13 +108,14 @@ impl Function {
         self
     }
 
-    /// Returns the parameter of the argument at this position.
+    /// Returns the parameter for the argument at this position, counted from zero. All positions after the other parameters belong to the
+    /// variadic parameter; `None` if there is none.
     #[doc(hidden)]
     pub fn parameter(&self, position: usize) -> Option<&Parameter> {
         self.parameters.get(position).or(self.variadic.as_ref())
     }
 
-    /// Calls the function with arguments of its parameters' types.
+    /// Calls the function. Each argument must have the type of its parameter.
     pub fn call(&self, arguments: &[Value]) -> Result<Value, FunctionError> {
         (self.body)(Arguments(arguments))
     }
@@ -125,7 +126,7 @@ impl Function {
 pub struct Arguments<'a>(&'a [Value]);
 
 impl Arguments<'_> {
-    /// Returns the argument at this position.
+    /// Returns the argument at this position, counted from zero.
     pub fn get<T: Cty>(&self, position: usize) -> Result<T, FunctionError> {
         let value = self
             .0
@@ -134,7 +135,7 @@ impl Arguments<'_> {
         T::from_cty(value).map_err(|e| FunctionError::argument(position, e.message))
     }
 
-    /// The number of arguments.
+    /// Returns the number of arguments, including those of a variadic parameter.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()

@@ -14,11 +14,11 @@ use futures::FutureExt;
 use crate::diag::{Diagnostic, Diagnostics, Result};
 
 thread_local! {
-    /// The number of guards around the code that runs on this thread.
+    /// The number of guards held by the code that runs on this thread.
     static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Guard that is held while code runs whose panic is reported in the answer of its call.
+/// Guard held while a plugin's code runs for a call. A panic is then reported in the answer of that call, and not as one outside of calls.
 pub(crate) struct Guard(());
 
 impl Guard {
@@ -37,25 +37,25 @@ impl Drop for Guard {
 /// Runs a plugin's code, and converts a panic to a diagnostic. Changes of the context before the panic are kept.
 pub(crate) async fn guarded<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
     let mut operation = pin!(operation);
-    // A guard counts for its thread, and the next poll may be on another one.
+    // A guard counts for its thread only, and the next poll may be on another thread.
     let polled = poll_fn(|cx| {
         let _guard = Guard::new();
         operation.as_mut().poll(cx)
     });
-    // Only the context is used after a panic, and each of its parts is set as a whole.
+    // Unwind safety: only the context is used after a panic, and each of its fields is set by one assignment.
     let result = AssertUnwindSafe(polled).catch_unwind().await;
     result
         .unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
         .map_err(with_an_error)
 }
 
-/// Runs code that is not asynchronous, as [`guarded`] does.
+/// Runs code that is not asynchronous, and converts a panic to a diagnostic.
 pub(crate) fn guarded_now<T>(operation: impl FnOnce() -> T) -> Result<T> {
     let _guard = Guard::new();
     std::panic::catch_unwind(AssertUnwindSafe(operation)).map_err(|panic| panicked(panic.as_ref()))
 }
 
-/// Runs code that can fail, as [`guarded_now`] does.
+/// Runs code that is not asynchronous and can fail, and converts a panic to a diagnostic.
 pub(crate) fn guarded_result<T>(operation: impl FnOnce() -> Result<T>) -> Result<T> {
     guarded_now(operation).and_then(|result| result.map_err(with_an_error))
 }
@@ -92,25 +92,25 @@ fn message(panic: &dyn Any) -> &str {
         .unwrap_or("no message")
 }
 
-/// Panics outside of calls that no answer has reported yet.
+/// Panics outside of calls, until an answer reports them.
 static UNREPORTED: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
 
 /// Limit of unreported panics. More would repeat them: a task that panics is usually restarted many times.
 const UNREPORTED_LIMIT: usize = 8;
 
-/// Watches for panics of this process. All are logged. A panic in a task or thread that the plugin has started fails no call, so the
-/// next answer reports it.
+/// Installs the panic hook of this process. It logs every panic. A panic in a task or thread that the plugin has started fails no call, so
+/// it becomes a warning in the next answer.
 pub fn watch_panics() {
-    // A panic is an event of the log like others, so that the host shows it at its level.
+    // Logged as an error event, so that the host shows the panic according to its log level.
     std::panic::set_hook(Box::new(|panic| {
-        // Without a log, standard error still reaches the host, which keeps its last lines.
+        // If errors are not logged, standard error still reaches the host, which shows its last lines when the plugin dies.
         if tracing::enabled!(tracing::Level::ERROR) {
             tracing::error!("{panic}");
         } else {
-            // Standard error is the only place to report to.
+            // A failure to write is ignored: there is no other place to report it.
             drop(writeln!(std::io::stderr(), "{panic}"));
         }
-        // A thread at its end has no guard any more.
+        // `try_with` fails while the thread is being destroyed. No guard is held then.
         if GUARDS.try_with(Cell::get).unwrap_or_default() == 0 {
             remember(panic);
         }
@@ -129,13 +129,13 @@ fn remember(panic: &PanicHookInfo<'_>) {
         ),
     );
     let mut unreported = UNREPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-    // There may be no answer for a long time, and the list must not grow meanwhile.
+    // The next answer may come much later, and the list must not grow meanwhile.
     if unreported.len() < UNREPORTED_LIMIT {
         unreported.push(warning);
     }
 }
 
-/// Adds the panics outside of calls that no answer has reported yet to the diagnostics of an answer.
+/// Adds the panics outside of calls to the diagnostics of an answer, unless an earlier answer has reported them.
 pub fn reported(mut found: Diagnostics) -> Diagnostics {
     found
         .0
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_panic_outside_of_calls_is_reported_once_by_the_next_answer() {
-        // A process of its own, since the hook and what it collects belong to the process.
+        // Runs in a child process, since the panic hook and the list of panics are process-wide.
         let test = "guard::tests::panics_in_a_process";
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args([test, "--exact", "--ignored", "--nocapture"])

@@ -6,8 +6,8 @@ use cty::{Type, Value};
 
 use crate::schema::Compiled;
 
-/// An attribute of the model that belongs to the object's identity. It may be computed: an identity is sent when all of it is
-/// known.
+/// An attribute of the model that belongs to the object's identity. The attribute may be computed: the identity is sent once all of its
+/// attributes are known.
 #[derive(Clone, Debug)]
 pub struct IdentityAttribute {
     /// Name of the attribute, in the model and in the identity.
@@ -27,7 +27,8 @@ pub fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -> Type 
     )
 }
 
-/// Returns the identity of an object from its state or plan; `None` unless it is wholly known and all required parts are set.
+/// Returns the identity of an object from its state or plan; `None` unless all of it is known and all attributes required for import are
+/// set.
 pub fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Option<Value> {
     if identity.is_empty() {
         return None;

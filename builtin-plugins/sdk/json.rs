@@ -1,4 +1,4 @@
-//! Values as JSON documents, in the simple form that `jsonencode` and web services have: without types beside the values.
+//! Conversion between values and JSON documents in the form of `jsonencode`, which does not record types.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::model::ModelError;
 /// ```
 ///
 /// # Errors
-/// A part of the value is unknown, or an infinite number.
+/// A part of the value is unknown, or a number is infinite.
 pub fn to_json(value: &Value) -> Result<Json, ModelError> {
     if !value.is_known() {
         return Err(ModelError {
@@ -35,7 +35,7 @@ pub fn to_json(value: &Value) -> Result<Json, ModelError> {
         Kind::Number(n) if n.is_infinite() => return Err(ModelError::new("JSON has no infinite numbers")),
         Kind::Number(n) => Json::Number(n.to_string()),
         _ => match (value.as_seq(), value.entries(), value.ty()) {
-            // The parts of an object are a sequence, too.
+            // Tested before sequences, because `as_seq` also returns the attributes of an object.
             (_, Some(entries), Type::Object(_) | Type::Map(_)) => {
                 let mut members = BTreeMap::new();
                 for (name, part) in entries {

@@ -1,42 +1,41 @@
 //! SDK for plugins: the built-in ones, and those of third parties.
 //!
-//! A plugin is a program that does one kind of work for Terraform, OpenTofu or Monoform: they start it, and it answers
-//! their calls over gRPC on a local socket. This crate hides the protocol from authors. A provider is
-//! a struct that implements [`Provider`] and lists its members: each type of managed resource implements [`Resource`],
-//! each data source [`DataSource`], each ephemeral resource [`EphemeralResource`], each action [`Action`], and a [`Function`] is a
-//! signature with a closure; a store of states implements [`StateStore`]. A provisioner implements [`Provisioner`].
+//! A plugin is a program that does one kind of work for Terraform, OpenTofu or Monoform. The host program starts it and calls it over gRPC
+//! on a local socket. This crate hides the protocol from authors. A provider is a struct that implements [`Provider`] and lists its
+//! members: each type of managed resource implements [`Resource`], each data source [`DataSource`], each ephemeral resource
+//! [`EphemeralResource`], and each action [`Action`]. A [`Function`] is a signature with a closure. A state store implements
+//! [`StateStore`], and a provisioner implements [`Provisioner`].
 //!
-//! This crate is the author's side, and knows no protocol. The crate `monoform-sdk-server` serves what is written against it:
-//! `main` is one call of its function `serve_provider`. The crate `monoform-sdk-testing` drives it in tests.
+//! This crate has the traits for authors, and is independent of the protocol. The crate `monoform-sdk-server` serves a plugin: `main` is
+//! one call of its function `serve_provider`. The crate `monoform-sdk-testing` calls a plugin in tests.
 //!
 //! What the SDK does for authors:
-//! - Attributes are fields of a struct, declared together with their schema ([`derive@Model`], or [`model!`]); [`Attr`] says whether
-//!   a value is known, null or unknown. No plugin walks maps by hand.
+//! - Attributes are fields of a struct, declared together with their schema ([`derive@Model`], or [`model!`]). An [`Attr`] is known, null
+//!   or unknown. No plugin walks maps by hand.
 //! - Plans are computed from the schema ([`plan`]): defaults, unknown values, prior values that are kept, replacements. A resource
-//!   adds only what is special about it.
+//!   implements [`Resource::plan`] only for rules that the schema cannot express.
 //! - The usual rules for configurations are in the schema too ([`validate`]).
-//! - States of earlier schema versions are read with their own models ([`Upgrader`]).
+//! - States of earlier schema versions are read with a model of that version ([`Upgrader`]).
 //!
 //! Guarantees:
-//! - A schema is compiled once, when it is first used; no call converts it again. Models of types that a run does not use cost
-//!   nothing.
-//! - A schema that cannot work is refused when a host or a test asks for the schemas, with all errors and their paths.
-//! - A panic in a plugin's code is a diagnostic for that call, and the plugin goes on. What the call saved before
-//!   ([`Context::save`], [`Context::set_private`]) is kept, as after an error.
+//! - A schema is compiled once, when it is first used; no call converts it again. If the host does not request the schemas, types that a
+//!   run does not use are never compiled.
+//! - An invalid schema is refused when a host or a test requests the schemas. The error lists all problems with their paths.
+//! - A panic in a plugin's code becomes a diagnostic of that call, and the plugin continues to serve. Data that the call saved before the
+//!   panic ([`Context::save`], [`Context::set_private`]) is kept, as after an error.
 //! - A panic in a task or thread that the plugin started itself is a warning in its next answer.
 //! - Calls run in parallel, each on a thread of its own: a call that blocks its thread does not delay any other call.
 //!   Tasks that calls spawn (`tokio::spawn`) share sixteen threads, so their blocking work belongs in [`blocking`]. A provider
 //!   whose code never blocks can declare that ([`NeverBlocks`]), which makes its calls a little cheaper.
 //! - Each call has its own stop signal ([`Stop`]), set when the user requests a stop, or when the caller disconnects.
 //!   Closing an ephemeral resource gets no stop signal.
-//! - No plugin outlives the program that started it.
-//! - The SDK enables no feature of a library that an author may use as well, since features hold for the whole build. So JSON is
-//!   a type of its own ([`Json`]), without loss of what a state file holds; any library can read its text.
+//! - A plugin ends with the program that started it.
+//! - The SDK enables no feature of a library that an author may use as well, since Cargo unites the features of a whole build. For this
+//!   reason JSON has its own type ([`Json`]), which holds everything that a state file can. Any JSON library can read its text.
 //!
-//! Of the crates of this repository, this one may use only `cty` (types and values), `locks` (records of locks), `process` (programs
-//! that plugins run) and `sdk-derive`. A whole provider, as a third party would write it, is in `examples/notes.rs` of
-//! `monoform-sdk-server`. To read the crate, begin with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`];
-//! `served` answers requests.
+//! Of the crates of this repository, this one may depend only on `cty` (types and values), `locks` (lock info), `process` (programs that
+//! plugins run) and `sdk-derive`. A whole provider, as a third party would write it, is in `examples/notes.rs` of `monoform-sdk-server`. To
+//! read the crate, begin with [`provider`] and [`resource`], then [`mod@model`], [`schema`], [`plan`]; `served` answers requests.
 
 #![warn(missing_docs)]
 
@@ -77,8 +76,8 @@ pub mod types;
 pub mod validate;
 mod waiting;
 
-// Callers of the authors' traits: `monoform-sdk-server` and `monoform-sdk-testing` call plugins through these modules. They are
-// released together with this crate, so these interfaces are not stable.
+// The modules through which `monoform-sdk-server` and `monoform-sdk-testing` call plugins. All three crates are released together, so these
+// interfaces are not stable.
 #[doc(hidden)]
 pub mod calls;
 #[doc(hidden)]
@@ -90,7 +89,7 @@ pub mod served;
 #[doc(hidden)]
 pub mod wire;
 
-// Derived code names the crate `monoform_sdk`, which must resolve in this crate, too.
+// Code generated by the derive macros names the crate `monoform_sdk`, which must resolve inside this crate, too.
 extern crate self as monoform_sdk;
 
 #[doc(no_inline)]
@@ -150,25 +149,26 @@ pub use meaning::CustomType;
 /// }
 /// ```
 ///
-/// The type of a field gives the type of the attribute, and the comment on it is the description that users see. The
-/// expression in `#[member(…)]` declares the rest:
-/// - [`required()`](schema::required), [`optional()`](schema::optional) or [`computed()`](schema::computed), with what
-///   [`Attribute`](schema::Attribute) adds: defaults, rules, modifiers of planned values;
-/// - [`nested(…)`](schema::nested) around one of these, for an attribute that has attributes of its own: the field's type is
-///   `Attr` of another model, or of a `Vec`, `Set` or `BTreeMap<String, _>` of one;
-/// - [`block()`](schema::block) for nested blocks: the field's type is `M` (always there), `Attr<M>` (at most one), `Vec<M>`,
-///   `Set<M>` or `BTreeMap<String, M>` of another model `M`; an `Attr` of the last three stands for blocks whose number may be
-///   unknown, in a plan; [`computed()`](schema::BlockBuilder::computed) after it, for an `Attr` of blocks that the plugin may set;
-/// - the word `flatten`: the members of another model are members of this one, too.
+/// The type of a field gives the type of the attribute. The doc comment of the field is the description that users see. The expression in
+/// `#[member(…)]` declares the rest:
+/// - [`required()`](schema::required), [`optional()`](schema::optional) or [`computed()`](schema::computed), with the methods of
+///   [`Attribute`](schema::Attribute) that add defaults, rules, and modifiers of planned values;
+/// - [`nested(…)`](schema::nested) around one of these, for an attribute that has attributes of its own: the field's type is `Attr` of
+///   another model, or of a `Vec`, `Set` or `BTreeMap<String, _>` of another model;
+/// - [`block()`](schema::block) for nested blocks of another model `M`: the field's type is `M` (exactly one block), `Attr<M>` (at most
+///   one), `Vec<M>`, `Set<M>` or `BTreeMap<String, M>`. An `Attr` of the last three is for blocks whose number may be unknown in a plan.
+///   [`computed()`](schema::BlockBuilder::computed) after it is for an `Attr` of blocks that the plugin may set;
+/// - the keyword `flatten`: the members of another model are members of this one, too.
 ///
-/// A name that Rust does not allow for a field stands before the expression: `#[member(name = "self", optional())]`.
+/// If the name of an attribute is not allowed as a field name in Rust, it precedes the expression: `#[member(name = "self", optional())]`.
 ///
-/// Values of sensitive attributes are not shown by the struct's `Debug`, which the macro writes, too.
+/// The macro also implements `Debug` for the struct, which does not show the values of sensitive attributes.
 #[doc(inline)]
 pub use monoform_sdk_derive::Model;
 pub use type_rules::TypeRules;
 
-/// Makes a type of the language from an enum of names, or from a struct around one value.
+/// Implements [`Cty`](trait@Cty) for an enum without data (a string in the language), or for a struct with one unnamed field (the type of
+/// that field).
 ///
 /// ```
 /// use monoform_sdk::schema::{optional, required};
@@ -198,8 +198,8 @@ pub use type_rules::TypeRules;
 /// assert_eq!(Size::NAMES, ["small", "very_large", "x-large"]);
 /// ```
 ///
-/// Names of variants become words with underscores. `#[member(case = "kebab")]` on the enum makes hyphens of them, `"upper"` capital
-/// letters, and `"verbatim"` leaves the names as they are.
+/// In the configuration, names of variants have lower-case words with underscores between them. `#[member(case = "…")]` on the enum selects
+/// another form: `"kebab"` has hyphens, `"upper"` has capital letters and underscores, and `"verbatim"` keeps the names of the variants.
 #[doc(inline)]
 pub use monoform_sdk_derive::Cty;
 

@@ -15,7 +15,7 @@ use crate::model::{Cty, Model};
 use crate::schema::{Compiled, LazySchema, Schema};
 use crate::stop::Stop;
 
-/// Finds the existing objects of a resource type, for the `list` blocks of queries. It has the name of a resource type of the
+/// Finds the existing objects of a resource type, for the `list` blocks of queries. A list resource has the name of a resource type of the
 /// same provider, which must have an [`identity`](crate::Resource::identity).
 #[async_trait]
 pub trait ListResource: Send + Sync + 'static {
@@ -26,7 +26,7 @@ pub trait ListResource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema of the `config` block. By default, it is that of the model.
+    /// Returns the schema of the `config` block. By default, it is derived from [`ListResource::Config`].
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
@@ -36,8 +36,8 @@ pub trait ListResource: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Finds objects, and passes each to [`Found::push`], which returns false when there are enough. Only the attributes of
-    /// the identity are needed, unless [`Found::wants_objects`] returns true.
+    /// Finds objects, and passes each to [`Found::push`] until that returns false. Objects need only the attributes of the identity, unless
+    /// [`Found::wants_objects`] returns true.
     async fn list(
         &self,
         config: Self::Config,
@@ -57,7 +57,7 @@ pub struct Found<M> {
 pub(crate) struct ListRequest {
     /// Maximum number of objects.
     pub limit: u64,
-    /// True if whole objects are requested, not only their identities.
+    /// True if the request is for whole objects; false if it is for their identities only.
     pub include_objects: bool,
     /// Receiver of the objects: display name and value.
     pub objects: mpsc::Sender<(String, Box<dyn ToObject>)>,
@@ -81,16 +81,16 @@ impl<M: Model> Found<M> {
         self.request.limit
     }
 
-    /// Returns true if whole objects are requested, not only their identities.
+    /// Returns true if the host requests whole objects, and false if it requests their identities only.
     #[must_use]
     pub fn wants_objects(&self) -> bool {
         self.request.include_objects
     }
 
-    /// Passes on an object, with a name for people. Returns true if more objects are requested; false when the limit is
-    /// reached or the caller has disconnected.
+    /// Sends an object to the host, with a display name. Returns true if more objects are requested; false when the limit is reached or the
+    /// caller has disconnected.
     pub async fn push(&mut self, display_name: impl Into<String> + Send, object: M) -> bool {
-        // Also holds for lists that ignored the previous return value.
+        // Enforces the limit even if the list resource ignores the return value.
         if self.taken >= self.request.limit {
             return false;
         }

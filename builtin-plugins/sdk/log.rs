@@ -33,7 +33,7 @@ pub fn mask_fields<T: Into<String>>(names: impl IntoIterator<Item = T>) {
 pub fn mask_texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) {
     let mut all = TEXTS.write().unwrap_or_else(PoisonError::into_inner);
     for text in texts.into_iter().map(Into::into) {
-        // An empty text occurs everywhere: masking it would hide nothing.
+        // An empty text occurs everywhere, so replacing it would garble every line and hide no secret.
         if !text.is_empty() && !all.contains(&text) {
             all.push(text);
         }

@@ -1,18 +1,18 @@
-//! The trait of Rust types with rules of their own.
+//! The trait for Rust types with validation and semantic equality of their own.
 
 use cty::{Type, Value};
 
 use crate::model::{Cty, ModelError};
 use crate::type_rules::TypeRules;
 
-/// A Rust type that is written as a simpler type (its base), accepts only some values of the base, and defines which of them mean
-/// the same.
+/// A Rust type whose values are written as a simpler type (its base). The type accepts only some values of the base, and defines which
+/// values mean the same.
 ///
 /// A field of such a type needs no rule and no plan modifier:
 /// - a configured value that the type does not accept is an error of the configuration, at its path;
-/// - a value that means the same as the prior one ([`CustomType::same`]) is no change: a plan keeps the prior value, and the
-///   results of creating, updating and reading keep the planned or stored one. Otherwise a service that returns the same document
-///   in another form would cause a difference in every plan, or break the rule that a result is as planned.
+/// - a value that means the same as the prior one ([`CustomType::same`]) is no change. A plan keeps the prior value; the results of
+///   creating, updating and reading keep the planned or stored value. Otherwise a service that returns the same document in another form
+///   would cause a difference in every plan, or an error because the result is not as planned.
 ///
 /// [`types`](crate::types) has the custom types that many providers need.
 ///
@@ -47,7 +47,7 @@ pub trait CustomType: Sized {
     /// The type that values are written as.
     type Base: Cty;
 
-    /// Reads a value. The message of an error is a part of a sentence, and does not repeat the value, which may be secret.
+    /// Reads a value. The message of an error is a part of a sentence, and does not contain the value, which may be secret.
     ///
     /// # Errors
     /// The type does not accept the value.

@@ -30,8 +30,8 @@ pub trait Cty: Sized {
 
 /// A value that may be null or unknown.
 ///
-/// A collection that is known but has an unknown element counts as unknown, unless its elements are of this type too: an
-/// `Attr<Vec<String>>` is then [`Attr::Unknown`], an `Attr<Vec<Attr<String>>>` says which element it is.
+/// A known collection with an unknown element is read as unknown, unless its elements are an `Attr`, too. An `Attr<Vec<String>>` is then
+/// [`Attr::Unknown`]; an `Attr<Vec<Attr<String>>>` is known, and has one unknown element.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Attr<T> {
     /// A known value that is not null.
@@ -39,7 +39,7 @@ pub enum Attr<T> {
     /// Null: the value is absent.
     #[default]
     Null,
-    /// A result that is not known yet.
+    /// Unknown until the object is applied.
     Unknown,
 }
 
@@ -115,7 +115,7 @@ impl<T: Cty> Cty for Attr<T> {
             Ok(Attr::Null)
         } else if value.is_known() {
             match T::from_cty(value) {
-                // A part is unknown, which `T` cannot represent, so the whole counts as unknown.
+                // `T` cannot represent an unknown part, so the whole value counts as unknown.
                 Err(error) if error.unknown => Ok(Attr::Unknown),
                 other => other.map(Attr::Known),
             }
@@ -157,14 +157,14 @@ impl Cty for Any {
     }
 }
 
-/// The elements of a set. Their order and repetitions are ignored: sets with the same elements are equal.
+/// The elements of a set. Two sets are equal if they have the same elements, whatever their order and repetitions.
 #[derive(Clone, Debug, Default)]
 pub struct Set<T>(pub Vec<T>);
 
 impl<T: PartialEq> PartialEq for Set<T> {
     fn eq(&self, other: &Set<T>) -> bool {
         let within = |some: &[T], all: &[T]| some.iter().all(|item| all.contains(item));
-        // Sets usually have the same order, and are then compared in one pass.
+        // The order is usually the same, so the sets are first compared in one pass.
         self.0 == other.0 || within(&self.0, &other.0) && within(&other.0, &self.0)
     }
 }
@@ -311,9 +311,9 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
     }
 }
 
-/// Returns the type of a collection's elements: the declared one or, if that is open ([`Any`]), the common type of the elements.
-/// `None` if the elements have different types: no collection can hold them, which `wire::encode` reports. Blocks whose content
-/// has an open type form tuples and objects in any case, as in the protocol.
+/// Returns the type of a collection's elements: the declared type or, if that is open ([`Any`]), the common type of the elements. `None` if
+/// the elements have different types: no collection can hold them, and `wire::encode` reports that. Blocks whose content has an open type
+/// form tuples and objects in any case, as in the protocol.
 fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     if !declared.has_dynamic() {
         return Some(declared);
@@ -336,7 +336,7 @@ fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     items.iter().all(|item| *item.ty() == found).then_some(found)
 }
 
-/// Struct that represents a block; implemented by derive only.
+/// Struct that represents a block. Only the derive macro implements this trait.
 pub trait Model: Cty + Clone + Default + Send + Sync + 'static {
     /// Returns the attributes and nested blocks, in the order of declaration.
     fn members() -> Vec<Member>;
@@ -347,7 +347,7 @@ pub trait Model: Cty + Clone + Default + Send + Sync + 'static {
     /// Returns the value of the attribute or block of this name.
     fn field(&self, name: &str) -> Option<Value>;
 
-    /// Builds the object of this type, which must be the block's own, with the values of this struct.
+    /// Builds a value of the object type `ty`, which must be that of this block, from the fields of this struct.
     fn to_object(&self, ty: &Arc<ObjectType>) -> Value {
         let values = ty
             .attributes()
@@ -418,8 +418,7 @@ macro_rules! model {
     };
 }
 
-/// Returns the type of an object with these attributes. A part without a name is a flattened model, whose attributes are all
-/// included.
+/// Returns the type of an object with these attributes. A part without a name is a flattened model, all of whose attributes are included.
 #[doc(hidden)]
 #[must_use]
 pub fn object_type(parts: Vec<(Option<&'static str>, Type)>) -> Type {
@@ -434,7 +433,7 @@ pub fn object_type(parts: Vec<(Option<&'static str>, Type)>) -> Type {
     Type::object(all)
 }
 
-/// Builds an object of these attributes. A part without a name is a flattened model: all of its attributes are taken.
+/// Builds an object with these attributes. A part without a name is a flattened model, all of whose attributes are included.
 #[doc(hidden)]
 #[must_use]
 pub fn object(parts: Vec<(Option<&'static str>, Value)>) -> Value {
@@ -454,15 +453,14 @@ pub fn object(parts: Vec<(Option<&'static str>, Value)>) -> Value {
     Value::object(all)
 }
 
-/// Returns the rules of an object with these attributes. A part without a name is a flattened model, whose attributes are all
-/// included.
+/// Returns the rules of an object with these attributes. A part without a name is a flattened model, all of whose attributes are included.
 #[doc(hidden)]
 #[must_use]
 pub fn object_rules(parts: Vec<(Option<&'static str>, TypeRules)>) -> TypeRules {
     type_rules::of_object(parts)
 }
 
-/// Builds the error for a text that is no name of an enum.
+/// Builds the error for a text that is not the name of a variant of an enum.
 #[doc(hidden)]
 #[must_use]
 pub fn not_one_of(names: &[&str], text: &str) -> ModelError {
@@ -470,7 +468,7 @@ pub fn not_one_of(names: &[&str], text: &str) -> ModelError {
     ModelError::new(format!("it must be one of {}, not {text:?}", names.join(", ")))
 }
 
-/// Shows a field, unless it is secret.
+/// Adds a field to `Debug` output, unless the field is sensitive or write-only.
 #[doc(hidden)]
 pub fn show(out: &mut fmt::DebugStruct<'_, '_>, members: &[Member], name: &str, value: &dyn fmt::Debug) {
     if members.iter().any(|m| m.name() == name && m.is_secret()) {

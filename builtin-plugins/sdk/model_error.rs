@@ -1,4 +1,4 @@
-//! The reason why a value is not what a Rust type holds.
+//! Error of the conversion of a value to a Rust type.
 
 use cty::{Path, Step};
 
@@ -48,7 +48,7 @@ impl ModelError {
     /// Prepends a step to the path, for the error of the enclosing value.
     #[must_use]
     pub fn under(mut self, step: Step) -> ModelError {
-        // Paths are built from the inside out, while the error travels up.
+        // The error travels from the innermost value to the outermost, so each step is inserted at the front.
         self.path.0.insert(0, step);
         self
     }

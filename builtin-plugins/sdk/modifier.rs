@@ -10,16 +10,17 @@ use crate::diag::Diagnostics;
 /// A step in the planning of an attribute's value.
 #[derive(Clone)]
 pub enum Modifier {
-    /// Keeps the prior value if the planned one is unknown only because the configuration does not set it.
+    /// Keeps the prior value if the planned value is unknown because the configuration does not set one (`UseStateForUnknown` of
+    /// terraform-plugin-framework).
     Keep,
-    /// Keeps the prior value as [`Modifier::Keep`] does, unless it is null: a result that was absent may exist now.
+    /// Does the same as [`Modifier::Keep`], unless the prior value is null: a result that was absent may exist after the update.
     KeepNonNull,
     /// Replaces the object if the planned value differs from the prior one.
     RequiresReplace,
     /// Replaces the object if the planned value differs from the prior one, and the configuration sets it.
     RequiresReplaceIfConfigured,
-    /// For a map: replaces the object if a value changes, a key is removed, or a key with a value is added; not for a
-    /// new key with null, or for an empty map in place of none.
+    /// For a map: replaces the object if a value changes, a key is removed, or a key with a value is added. A new key with a null value,
+    /// and an empty map in place of null, do not count.
     RequiresReplaceIfValuesChange,
     /// Step that is implemented by a function.
     Custom(Arc<dyn Fn(&mut Change<'_>) + Send + Sync>),
@@ -62,19 +63,19 @@ pub struct Change<'a> {
     pub config: &'a Value,
     /// The prior value, if there is a prior object.
     pub prior: Option<&'a Value>,
-    /// The planned value so far, for the step to change.
+    /// The planned value after the earlier modifiers. A modifier can change it.
     pub planned: Value,
-    /// Set if this change requires the replacement of the object.
+    /// True if the object must be replaced. A modifier can set it.
     pub replace: bool,
     /// Configuration of the block that contains the attribute.
     pub config_block: &'a Value,
-    /// Receiver of errors and warnings.
+    /// A modifier adds its errors and warnings to this list.
     pub diagnostics: &'a mut Diagnostics,
 }
 
 impl Change<'_> {
-    /// Returns true if there is a prior object, and the planned value differs from its value. An unknown value counts as a change: it
-    /// may become another one.
+    /// Returns true if there is a prior object, and its value differs from the planned one. An unknown planned value counts as different,
+    /// since it may become any value.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.prior.is_some_and(|prior| *prior != self.planned)
@@ -119,7 +120,7 @@ fn values_changed(old: &Value, new: &Value) -> bool {
     if old == new {
         return false;
     }
-    // The value may turn out to be different, so the plan has to announce the replacement.
+    // The unknown value may turn out to be different, so the plan has to announce the replacement.
     if !new.is_known() {
         return true;
     }

@@ -5,7 +5,7 @@ use cty::{Number, Step, Type, Value};
 use crate::model::{Cty, ModelError};
 use crate::type_rules::TypeRules;
 
-/// Reads whole numbers by way of 64 bits, with an error that names the range.
+/// Implements [`Cty`] for integer types. Values are read as 64-bit integers; the error for other numbers names the range of the type.
 macro_rules! whole {
     ($($ty:ty: $read:ident),*) => { $(
         impl Cty for $ty {
@@ -14,7 +14,7 @@ macro_rules! whole {
             }
             fn from_cty(value: &Value) -> Result<$ty, ModelError> {
                 let number = Number::from_cty(value)?;
-                // A number that does not fit is refused: a rounded one would be another number.
+                // A number that does not fit is refused, because rounding would change it.
                 number.$read().and_then(|n| <$ty>::try_from(n).ok()).ok_or_else(|| {
                     ModelError::new(format!(
                         "{number} is not a whole number from {} to {}",
@@ -28,7 +28,7 @@ macro_rules! whole {
                 Value::number(Wide::from(*self))
             }
             fn rules() -> TypeRules {
-                // The language has one type for numbers: the range belongs to the Rust type.
+                // The language has one type for all numbers, so the range is a rule of the Rust type.
                 TypeRules::checked(|value| <$ty>::from_cty(value).err())
             }
         }
@@ -67,7 +67,7 @@ impl Cty for f64 {
     fn ty() -> Type {
         Type::Number
     }
-    /// Reads the nearest number of 64 bits, since hardly any decimal fraction has an exact one.
+    /// Reads the nearest `f64`, since few decimal fractions have an exact binary form.
     fn from_cty(value: &Value) -> Result<f64, ModelError> {
         let number = Number::from_cty(value)?;
         let near = number.to_f64();
@@ -76,7 +76,7 @@ impl Cty for f64 {
             false => Err(ModelError::new(format!("{number} is too large for 64 bits"))),
         }
     }
-    /// Writes the shortest decimal number that is read back as this one, as people write it. A value that is no number becomes null.
+    /// Writes the shortest decimal number that is read back as the same `f64`. NaN becomes null.
     fn to_cty(&self) -> Value {
         written(*self, &self.to_string())
     }
@@ -86,7 +86,7 @@ impl Cty for f32 {
     fn ty() -> Type {
         Type::Number
     }
-    /// Reads the nearest number of 32 bits.
+    /// Reads the nearest `f32`, since few decimal fractions have an exact binary form.
     fn from_cty(value: &Value) -> Result<f32, ModelError> {
         let number = Number::from_cty(value)?;
         #[expect(clippy::cast_possible_truncation, reason = "the nearest number of 32 bits")]
@@ -96,9 +96,9 @@ impl Cty for f32 {
             false => Err(ModelError::new(format!("{number} is too large for 32 bits"))),
         }
     }
-    /// Writes the shortest decimal number that is read back as this one. A value that is no number becomes null.
+    /// Writes the shortest decimal number that is read back as the same `f32`. NaN becomes null.
     fn to_cty(&self) -> Value {
-        // By its own digits: as a number of 64 bits, 0.1 would have others.
+        // The digits are those of the `f32`. As an `f64`, 0.1 would have more digits (0.10000000149011612).
         written(f64::from(*self), &self.to_string())
     }
     fn rules() -> TypeRules {
@@ -109,7 +109,7 @@ impl Cty for f32 {
 fn written(n: f64, digits: &str) -> Value {
     let number = match n.is_infinite() {
         true => Number::from_f64(n),
-        // Decimal text has more precision than the double: 0.1 is the 0.1 of a configuration.
+        // The decimal text is parsed, so that 0.1 equals the 0.1 of a configuration. The double itself is only close to 0.1.
         false => Number::parse(digits),
     };
     number.map_or_else(|| Value::null(Type::Number), Value::number)

@@ -1,32 +1,32 @@
-//! Correlation of the objects of a set before and after a change. They have neither a name nor a position, so an object is
-//! recognized by its configured parts.
+//! Matching of the objects of a set before and after a change. Such objects have neither a key nor a position, so they are recognized by
+//! their configured values.
 
 use cty::{Type, Value};
 
 use crate::schema::{CompiledMember, Nesting};
 
-/// The configured and the prior object that match one planned object of a set, by position.
+/// Positions of the configured and the prior object that match one planned object of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub config: Option<usize>,
     pub prior: Option<usize>,
 }
 
-/// Finds the configured and the prior object of each planned object of a set. Each is used once at most.
+/// Finds the configured and the prior object of each planned object of a set. Each configured or prior object is used at most once.
 pub(crate) fn pair(members: &[CompiledMember], planned: &[Value], config: &[Value], prior: &[Value]) -> Vec<Pair> {
     let configured = assign(planned, config, |planned, config| came_from(members, planned, config));
     let mut taken = vec![false; prior.len()];
     let mut pairs: Vec<Pair> = (configured.into_iter())
         .map(|config| Pair { config, prior: None })
         .collect();
-    // Where the core could match a planned object with a prior one, the two are equal. These pairs come first, so that of several
-    // objects with the same configured parts each keeps its own results.
+    // If the host could match a planned object with a prior one, the two are equal. These pairs are found first, so that several objects
+    // with the same configured values keep their own results.
     for (pair, planned) in pairs.iter_mut().zip(planned) {
         pair.prior = take(&mut taken, |i| prior[i] == *planned);
     }
     let specific = |pair: &Pair| pair.config.map_or(0, |c| specificity(&config[c]));
     let mut order: Vec<usize> = (0..pairs.len()).filter(|i| pairs[*i].prior.is_none()).collect();
-    // Objects that set more values first: one that sets few could take the only match of one that sets many.
+    // Objects that set more values come first: an object that sets few values could take the only match of one that sets many.
     order.sort_by_key(|i| std::cmp::Reverse(specific(&pairs[*i])));
     for i in order {
         if let Some(config) = pairs[i].config.map(|c| &config[c]) {
@@ -36,7 +36,7 @@ pub(crate) fn pair(members: &[CompiledMember], planned: &[Value], config: &[Valu
     pairs
 }
 
-/// Finds a configured object for each object, equal ones first, then those that set the most values.
+/// Finds the configured object for each object. Equal ones are matched first, then the configured objects that set the most values.
 fn assign(objects: &[Value], config: &[Value], agree: impl Fn(&Value, &Value) -> bool) -> Vec<Option<usize>> {
     let mut taken = vec![false; config.len()];
     let mut found: Vec<Option<usize>> = (objects.iter())
@@ -54,14 +54,14 @@ fn assign(objects: &[Value], config: &[Value], agree: impl Fn(&Value, &Value) ->
     found
 }
 
-/// Takes the first free object that fits.
+/// Takes the first object that is free and fits, and marks it as taken.
 fn take(taken: &mut [bool], fits: impl Fn(usize) -> bool) -> Option<usize> {
     let found = (0..taken.len()).find(|i| !taken[*i] && fits(*i))?;
     taken[found] = true;
     Some(found)
 }
 
-/// Returns the number of values that a configured object sets: the more it sets, the fewer results match it.
+/// Returns the number of values that a configured object sets. An object that sets more values matches fewer results.
 fn specificity(value: &Value) -> usize {
     if let Some(items) = value.as_seq() {
         return items.iter().map(specificity).sum();
@@ -72,7 +72,7 @@ fn specificity(value: &Value) -> usize {
     }
 }
 
-/// Returns true if an object can be the result of this configured one: they differ only in computed attributes.
+/// Returns true if an object can be the result of a configured one: the two differ only in computed and write-only attributes.
 pub fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> bool {
     object.is_present()
         && config.is_present()
@@ -82,9 +82,9 @@ pub fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> 
                 return true;
             }
             match member.attribute() {
-                // Prior objects have neither write-only values nor a mark for computed ones.
+                // Prior objects have no write-only values, and a result does not show which of its values are computed.
                 Some(a) if a.write_only || a.computed && configured.is_null() => true,
-                // The service may have answered another form of the same value.
+                // The service may have returned the value in another form that means the same.
                 Some(a) if !a.rules.is_empty() && a.rules.settled(&configured, &result) == configured => true,
                 None if member.is_computed_block() && configured.is_null() => true,
                 _ => member
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn objects_are_found_by_their_configured_parts() {
-        // The core has merged one of the two.
+        // The proposal of a host that could merge the prior result into `a` only.
         let planned = [item("a", Some("1")), item("b", None)];
         let config = [item("b", None), item("a", None)];
         let prior = [item("c", Some("3")), item("b", Some("2")), item("a", Some("1"))];

@@ -1,12 +1,12 @@
 //! Computation of a plan: the proposed object, defaults, unknown values, and the modifiers of each attribute.
 //!
 //! The steps, in this order:
-//! 1. Defaults are set for attributes that the configuration leaves out; write-only attributes become null; values that mean the
-//!    same as the prior ones become the prior ones ([`CustomType`](crate::CustomType)).
+//! 1. Defaults are set for attributes that the configuration leaves out. Write-only attributes become null. A value that means the same as
+//!    the prior value is replaced by the latter ([`CustomType`](crate::CustomType)).
 //! 2. If the result differs from the prior object (or there is none), every computed attribute or block that the configuration
 //!    leaves out and that has no default becomes unknown.
 //! 3. Each attribute's [`Modifier`]s run, in the order they were declared.
-//! 4. The resource's own hook ([`Resource::plan`](crate::Resource::plan)) has the last word.
+//! 4. The resource's own hook ([`Resource::plan`](crate::Resource::plan)) runs last, and can change everything.
 //!
 //! Steps 1 to 3 work on plain values with the compiled schema: no model is built for them.
 
@@ -39,7 +39,7 @@ pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, propo
         prior,
         planned: proposed,
     };
-    // A separate pass, because whether anything changes is only known when all defaults are set.
+    // A separate pass, because only after all defaults are set can the object be compared with the prior one.
     let with_defaults = walk(&schema.members, &place, &Path::root(), &mut Defaults);
     let place = Position {
         planned: &with_defaults,
@@ -83,8 +83,8 @@ impl Pass for Defaults {
     }
 }
 
-/// Steps 2 and 3. They are one pass, because an object of a set that has become partly unknown can no longer be matched with the prior
-/// objects: each object is matched once, in its proposed form.
+/// Steps 2 and 3, in one pass: an object of a set can no longer be matched with the prior objects after a part of it has become unknown. So
+/// each object is matched once, in its proposed form.
 struct Results {
     /// Set if anything differs from the prior object.
     change: bool,
@@ -94,7 +94,7 @@ struct Results {
 
 impl Pass for Results {
     fn enter(&self, member: &CompiledMember, at: &Position<'_>) -> Option<Value> {
-        // Without a change, computed attributes keep their prior values, or every plan would have a difference.
+        // Without a change, computed attributes keep their prior values. Otherwise every plan would have a difference.
         if !self.change {
             return None;
         }
@@ -137,7 +137,7 @@ fn becomes_unknown(attribute: &Attribute, config: Option<&Value>) -> bool {
     attribute.computed && attribute.default.is_none() && config.is_none_or(Value::is_null)
 }
 
-/// One position in the configuration, the prior object and the plan.
+/// One position: its values in the configuration, in the prior object and in the plan.
 #[derive(Clone, Copy)]
 struct Position<'a> {
     config: Option<&'a Value>,
@@ -153,9 +153,9 @@ struct Parent<'a> {
 
 /// One pass over the members of a planned object.
 trait Pass {
-    /// Returns the new value of a member if its inner members need not be visited.
+    /// Called before the inner members are visited. A returned value replaces the planned value of the member.
     fn enter(&self, member: &CompiledMember, at: &Position<'_>) -> Option<Value>;
-    /// Returns the new value of a member whose inner members have been rebuilt.
+    /// Called after the inner members have been rebuilt. Returns the new value of the member.
     fn leave(&mut self, member: &CompiledMember, at: &Position<'_>, parent: &Parent<'_>) -> Value;
 }
 
@@ -181,7 +181,7 @@ fn walk(members: &[CompiledMember], place: &Position<'_>, path: &Path, pass: &mu
             config: place.config,
         };
         let decided = pass.enter(member, &at);
-        // An attribute that became unknown has no inner members to visit.
+        // A value that the pass has returned replaces the planned one. If it is unknown, there are no inner members to visit.
         at.planned = decided.as_ref().unwrap_or(at.planned);
         let inner = match member.inside() {
             Some((nesting, members)) if at.planned.is_present() => {
@@ -213,7 +213,7 @@ fn walk_block(
     let config = at.config.and_then(Value::as_seq).unwrap_or_default();
     let prior = at.prior.and_then(Value::as_seq).unwrap_or_default();
     let pairs = match nesting {
-        // Elements of a set have no position; elements of a list are identified by theirs.
+        // Elements of a list are matched by position. Elements of a set have none, so they are matched by content.
         Nesting::Set => pair(members, items, config, prior),
         _ => (0..items.len())
             .map(|i| Pair {
@@ -230,7 +230,8 @@ fn walk_block(
             planned,
         };
         let key = match nesting {
-            // The element itself is the key, which the protocol cannot express: paths end before it.
+            // The key of an element of a set is the element itself. The protocol cannot express such a key, so paths in answers end before
+            // it.
             Nesting::Set => planned.clone(),
             _ => Value::number(i as i64),
         };
@@ -263,7 +264,7 @@ fn walk_map(members: &[CompiledMember], at: &Position<'_>, path: &Path, pass: &m
     }
 }
 
-/// The plan in the form for [`Resource::plan`](crate::Resource::plan), which can change it.
+/// The plan as passed to [`Resource::plan`](crate::Resource::plan), which can change it.
 pub struct Plan<'a, M> {
     pub(crate) schema: &'a Compiled,
     pub(crate) config: &'a Value,
@@ -273,8 +274,11 @@ pub struct Plan<'a, M> {
 }
 
 impl<M: Model> Plan<'_, M> {
-    /// Returns the configuration. Fails if a value is unknown and the model cannot represent that: a `Vec` of blocks cannot if their
-    /// number depends on another object (`dynamic`), an `Attr<Vec<_>>` can.
+    /// Returns the configuration.
+    ///
+    /// # Errors
+    /// A value is unknown, and the model cannot represent that. An example is the number of `dynamic` blocks that depends on another
+    /// object: a `Vec` cannot represent it, an `Attr<Vec<_>>` can.
     pub fn config(&self) -> Result<M> {
         Ok(M::from_cty(self.config)?)
     }
@@ -295,11 +299,11 @@ impl<M: Model> Plan<'_, M> {
         self.prior.is_none()
     }
 
-    /// Plans this object instead. Attributes that are the same as in [`Plan::planned`] keep their exact values, even those that a
-    /// model cannot express, such as a list of which one element is unknown.
+    /// Replaces the planned object. Attributes that are the same as in [`Plan::planned`] keep their exact values, even those that a model
+    /// cannot express, such as a list with one unknown element.
     pub fn set(&mut self, planned: &M) {
         let state = &self.planned.state;
-        // Compared as models, since a model may be unable to represent the exact value.
+        // Models are compared instead of values, since a model may be unable to represent the exact value.
         let before = M::from_cty(state).ok();
         let values = self.schema.object.attributes().iter().map(|a| {
             let new = planned.field(&a.name).unwrap_or_else(|| Value::null(a.ty.clone()));
@@ -314,8 +318,8 @@ impl<M: Model> Plan<'_, M> {
         self.planned.state = Value::object_of(&self.schema.object, values.collect());
     }
 
-    /// Declares that an unknown attribute will not be null, so that comparisons with null can be evaluated before the object exists.
-    /// Must be called after [`Plan::set`], which does not preserve this.
+    /// Declares that an unknown attribute will not be null, so that comparisons with null can be evaluated before the object exists. Call
+    /// this after [`Plan::set`], which would discard the declaration.
     pub fn never_null(&mut self, attribute: &str) {
         self.planned.state = self.planned.state.map_parts(|part, value| match part {
             cty::value::Part::Attribute(name) if &**name == attribute && !value.is_known() => {
@@ -340,7 +344,7 @@ impl<M: Model> Plan<'_, M> {
         self.planned.diagnostics.push(diagnostic);
     }
 
-    /// Returns the values behind the models, for resources with attributes of any type: configuration and prior object.
+    /// Returns the configuration and the prior object as values instead of models, for resources with attributes of any type.
     #[must_use]
     pub fn values(&self) -> (&Value, Option<&Value>) {
         (self.config, self.prior)

@@ -1,5 +1,5 @@
-//! Private data of objects by keys. Their form is that of terraform-plugin-framework, so that a provider that was written with it can
-//! be moved without losing them: a JSON object with a JSON document for each key, in base64.
+//! Private data of objects, stored by keys. The format is that of terraform-plugin-framework: a JSON object that has a base64-encoded JSON
+//! document for each key. A provider that moves from that framework to this SDK can thus read the private data of existing objects.
 
 use cty::json::Json;
 
@@ -70,7 +70,7 @@ fn unreadable() -> Diagnostics {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Encodes bytes in base64, in 20 lines instead of a crate in every author's tree.
+/// Encodes bytes in base64. These 20 lines save every author the dependency on a crate.
 fn encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -97,7 +97,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
             };
             bits = bits << 6 | u32::try_from(digit).ok()?;
         }
-        // A single digit has only six bits, which are no whole byte.
+        // A single digit has only six bits, which is less than a byte.
         let count = chunk.len().checked_sub(1).filter(|count| *count > 0)?;
         out.extend((0..count).map(|i| (bits >> (16 - 8 * i) & 255) as u8));
     }

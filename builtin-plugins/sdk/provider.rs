@@ -24,23 +24,24 @@ pub trait Provider: Send + Sync + 'static {
     /// The provider's configuration, declared by [`model!`](crate::model!); [`Empty`] if there is
     /// none.
     type Config: Model;
-    /// The result of [`Provider::configure`], for resources to use: usually the client of a service.
+    /// The result of [`Provider::configure`], which all members of the provider can use: usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema of the configuration. By default, it is that of the model.
+    /// Returns the schema of the configuration. By default, it is derived from [`Provider::Config`].
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
 
-    /// The schema of the `provider_meta` blocks that modules may have for this provider (`terraform { provider_meta "NAME" {…} }`).
-    /// Without a schema, modules cannot have such blocks. [`Context::provider_meta`](crate::Context::provider_meta) returns the values.
+    /// Returns the schema of the `provider_meta` blocks that modules may have for this provider (`terraform { provider_meta "NAME" {…} }`).
+    /// Without a schema, modules cannot have such blocks. Resources get the values from
+    /// [`Context::provider_meta`](crate::Context::provider_meta).
     fn meta_schema(&self) -> Option<Schema> {
         None
     }
 
-    /// True if code of this provider may block its thread outside of [`blocking`](crate::blocking): by reading files, by a blocking
-    /// client, or by long computations. Each call then runs on a thread of its own, so that one that blocks does not hold up the
-    /// others. If nothing blocks, false makes calls a little cheaper.
+    /// True if code of this provider may block its thread outside of [`blocking`](crate::blocking): by reading files, by a blocking client,
+    /// or by long computations. Each call then runs on a thread of its own, so that a blocked call does not hold up the others. A provider
+    /// that never blocks can set this to false, which makes calls a little cheaper.
     const BLOCKS: bool = true;
 
     /// Adds all members of the provider to a table.
@@ -60,8 +61,8 @@ pub trait Provider: Send + Sync + 'static {
         .into())
     }
 
-    /// Creates the client from the configuration as [`Provider::configure`] does, with warnings, with a signal to stop, and with the
-    /// choice to defer everything while the configuration is unknown:
+    /// Creates the client from the configuration. Unlike [`Provider::configure`], this method can add warnings, observe the stop signal,
+    /// and defer all resources while the configuration is unknown:
     ///
     /// ```
     /// use monoform_sdk::schema::required;
@@ -160,9 +161,9 @@ impl<P: Provider> Provider for NeverBlocks<P> {
     }
 }
 
-/// Two providers combined into one with the members of both. Each gets the configuration, whose type both share.
+/// Combines two providers into one with the members of both. Both have the same type of configuration, and each is configured with it.
 ///
-/// A large provider can thereby be split into crates, each with its own client; see [`Both::new`].
+/// A large provider can thereby be split into crates, each with a client of its own; see [`Both::new`].
 pub struct Both<A: Provider, B: Provider> {
     one: (A, ClientCell<A::Client>),
     other: (B, ClientCell<B::Client>),
@@ -205,7 +206,7 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
     }
 
     async fn configure_with(&self, config: A::Config, cx: &mut ConfigureContext) -> Result<()> {
-        // Configured one after the other, so that errors of the first are reported once.
+        // One after the other: if the first fails, the second is not configured, so the same errors are not reported twice.
         let client = self.one.0.configure_with(config.clone(), cx).await?;
         self.one.1.set(client);
         let client = self.other.0.configure_with(config, cx).await?;
@@ -221,7 +222,7 @@ pub(crate) trait AnyProvider: Send + Sync {
     async fn configure(&self, config: &Value, cx: &mut ConfigureContext) -> Result<()>;
 }
 
-/// A provider, with the cell of its client.
+/// A provider with the cell for its client.
 pub(crate) struct ProviderEntry<P: Provider>(pub P, pub ClientCell<P::Client>);
 
 #[async_trait]
@@ -231,7 +232,7 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
     }
 
     async fn configure(&self, config: &Value, cx: &mut ConfigureContext) -> Result<()> {
-        // A host may send null for a provider without a block.
+        // A host may send null if there is no provider block.
         let config = if config.is_null() {
             P::Config::default()
         } else {
@@ -239,7 +240,7 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
         };
         match self.0.configure_with(config, cx).await {
             Ok(client) => self.1.set(client),
-            // A deferral has no client, and is no error.
+            // A deferral leaves no client, but it is not an error.
             Err(found) if cx.deferred.is_some() && !found.has_errors() => cx.diagnostics.append(found),
             Err(errors) => return Err(errors),
         }
@@ -257,7 +258,7 @@ pub struct Members<C> {
     pub(crate) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     pub(crate) functions: BTreeMap<&'static str, Function>,
     pub(crate) state_stores: BTreeMap<&'static str, AnyStateStore>,
-    /// Names that several members of one kind have.
+    /// Names that more than one member of the same kind has.
     pub(crate) duplicates: Vec<&'static str>,
     /// True if descriptions of the following members are plain text.
     plain: bool,
@@ -279,7 +280,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         }
     }
 
-    /// Adds all members of another provider, whose client is in this cell.
+    /// Adds all members of another provider, which use the client in this cell.
     fn include<P: Provider>(&mut self, provider: &P, client: &ClientCell<P::Client>) {
         let mut members = Members::new(client.clone());
         provider.members(&mut members);
@@ -352,7 +353,7 @@ fn add<T>(
     duplicates: &mut Vec<&'static str>,
 ) {
     for (name, entry) in more {
-        // Reported when the provider starts, because the table has no way to return errors.
+        // The problem is reported when the provider starts, because the methods of the table return no errors.
         if table.insert(name, entry).is_some() {
             duplicates.push(name);
         }
@@ -413,7 +414,7 @@ mod tests {
         assert_eq!(error.argument, Some(1), "{error:?}");
     }
 
-    /// Number of times that the schema of [`Counted`] was built.
+    /// Number of times that the schema of [`Counted`] has been built.
     static BUILT: AtomicUsize = AtomicUsize::new(0);
 
     struct Counted;

@@ -9,7 +9,7 @@ use crate::model::Model;
 use crate::schema::Schema;
 use crate::stop::Stop;
 
-/// The variables of the handshake. A plugin that starts other programs for the user should not pass them on.
+/// Environment variables of the plugin handshake. A plugin that starts other programs for the user should not pass them on.
 pub const HANDSHAKE_VARIABLES: &[&str] = &[
     "TF_PLUGIN_MAGIC_COOKIE",
     "PLUGIN_PROTOCOL_VERSIONS",
@@ -21,7 +21,7 @@ pub const HANDSHAKE_VARIABLES: &[&str] = &[
     "PLUGIN_MULTIPLEX_GRPC",
 ];
 
-/// A provisioner: runs once for an object that was just created, or is about to be destroyed.
+/// A provisioner: runs for an object that has just been created, or is about to be destroyed.
 #[async_trait]
 pub trait Provisioner: Send + Sync + 'static {
     /// The arguments, declared by [`model!`](crate::model!).
@@ -30,7 +30,7 @@ pub trait Provisioner: Send + Sync + 'static {
     /// True if code of this provisioner may block its thread; see [`Provider::BLOCKS`](crate::Provider::BLOCKS).
     const BLOCKS: bool = true;
 
-    /// The schema. By default, it is that of the model.
+    /// Returns the schema of the arguments. By default, it is derived from [`Provisioner::Config`].
     fn schema(&self) -> Schema {
         Schema::of::<Self::Config>()
     }
@@ -40,20 +40,20 @@ pub trait Provisioner: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Runs the provisioner. `connection` is the block in the form of the protocol: a map of strings, or null. When
-    /// `stop` is requested, the provisioner should end soon.
+    /// Runs the provisioner. `connection` is the `connection` block as the protocol has it: a map of strings, or null. When `stop` is
+    /// requested, the provisioner should end soon.
     async fn run(&self, config: Self::Config, connection: Value, output: Output, stop: Stop) -> Result<()>;
 }
 
-/// Output of a provisioner while it runs.
+/// Sender of the output of a provisioner while it runs.
 #[derive(Clone, Debug)]
 pub struct Output(mpsc::Sender<String>);
 
 impl Output {
-    /// Creates a pair for tests: text shown by the first can be read from the second.
+    /// Creates a sender and a receiver for tests: text shown by the sender arrives at the receiver.
     #[must_use]
     pub fn channel() -> (Output, mpsc::Receiver<String>) {
-        // Bounded: a program that prints faster than the host reads has to wait, and does not fill the memory.
+        // Bounded: a program that prints faster than the host reads waits, instead of filling the memory.
         let (sender, receiver) = mpsc::channel(64);
         (Output(sender), receiver)
     }

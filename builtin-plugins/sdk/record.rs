@@ -9,8 +9,8 @@ use crate::diag::{Diagnostic, Result};
 use crate::model::{Cty, Model, ModelError};
 use crate::schema::Member;
 
-/// The values of an object whose schema is made at run time, such as from the description of a service. A resource, data source or
-/// other member has this type as its model, and returns the schema from its method `schema`:
+/// The values of an object whose schema is built at run time, for example from an API description of a service. A resource, data source or
+/// other member uses `Record` as its model, and returns the schema from its method `schema`:
 ///
 /// ```
 /// use monoform_sdk::cty::Type;
@@ -43,7 +43,7 @@ use crate::schema::Member;
 /// # let _ = members;
 /// ```
 ///
-/// Members that an object lacks become null; values are converted to the types of the schema.
+/// Attributes that an object lacks become null; values are converted to the types of the schema.
 #[derive(Clone, PartialEq)]
 pub struct Record(Value);
 
@@ -61,10 +61,10 @@ impl Record {
         &self.0
     }
 
-    /// Reads a member: an `Attr` where it may be null or unknown.
+    /// Returns the value of an attribute, as an `Attr` if it may be null or unknown.
     ///
     /// # Errors
-    /// There is no member of this name, or it has another type.
+    /// There is no attribute of this name, or it has another type.
     pub fn get<T: Cty>(&self, name: &str) -> Result<T> {
         let value = self.0.get(name).ok_or_else(|| {
             let detail =
@@ -75,7 +75,7 @@ impl Record {
         Ok(read?)
     }
 
-    /// Returns the object with another value of a member.
+    /// Returns the object with a new value of one attribute.
     #[must_use]
     pub fn with(self, name: &str, value: impl Into<Value>) -> Record {
         let others = self.0.entries().into_iter().flatten().filter(|(n, _)| &***n != name);
@@ -91,7 +91,7 @@ impl Default for Record {
     }
 }
 
-/// Shows names only, since only the schema knows which values are secret.
+/// Shows the names of the attributes only, since the schema is needed to know which values are secret.
 impl fmt::Debug for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.0.entries().into_iter().flatten().map(|(name, _)| name);

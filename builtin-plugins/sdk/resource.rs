@@ -30,7 +30,7 @@ pub trait Resource: Send + Sync + 'static {
     /// The result of [`Provider::configure`](crate::Provider::configure), usually the client of a service.
     type Client: Send + Sync + 'static;
 
-    /// The schema. By default, it is that of the model.
+    /// Returns the schema. By default, it is derived from [`Resource::Model`].
     fn schema(&self) -> Schema {
         Schema::of::<Self::Model>()
     }
@@ -43,8 +43,11 @@ pub trait Resource: Send + Sync + 'static {
     /// Version of the attributes in [`Resource::identity`], raised when they change.
     const IDENTITY_VERSION: i64 = 0;
 
-    /// Upgrades a stored identity of an earlier version to [`Resource::IDENTITY_VERSION`]. Takes and returns the JSON object of its
-    /// attributes. Errors: the version is not supported.
+    /// Upgrades a stored identity of an earlier version to [`Resource::IDENTITY_VERSION`]. The argument and the result are JSON objects of
+    /// the identity's attributes.
+    ///
+    /// # Errors
+    /// The version is not supported.
     fn upgrade_identity(&self, version: i64, _identity: Json) -> Result<Json> {
         Err(Diagnostic::error(
             "Unable to Upgrade Resource Identity",
@@ -62,24 +65,24 @@ pub trait Resource: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// True if [`Resource::plan_destroy`] is implemented. It is called only then.
+    /// True if [`Resource::plan_destroy`] is implemented; the SDK calls it only then.
     const PLANS_DESTROY: bool = false;
 
-    /// True if the object exists in the state alone: [`Resource::read`] would always return its argument, and a state of the
-    /// current schema version needs no refresh. This is announced to the host beside the protocol; a host that knows the announcement
-    /// can skip the call.
+    /// True if the object exists in the state alone: [`Resource::read`] would always return its argument, and a state of the current schema
+    /// version needs no refresh. The SDK reports this to the host in gRPC metadata, which is not part of the protocol. A host that knows
+    /// the metadata can skip the call.
     const STATE_ONLY: bool = false;
 
-    /// True if [`Resource::generate_config`] is implemented. If it is true for one resource of a provider, the host calls it for
-    /// all.
+    /// True if [`Resource::generate_config`] is implemented. The protocol has this flag for a whole provider only: if one resource sets it,
+    /// the host calls the method for all resources.
     const GENERATES_CONFIG: bool = false;
 
-    /// True if answers have the identity of the object. If false, only the schema has the identity, for compatibility with types of
-    /// an official provider: their objects have none in the state.
+    /// True if answers include the identity of the object. False is for compatibility with official providers that declare an identity in
+    /// the schema but store none in the state.
     const ANSWERS_IDENTITY: bool = true;
 
-    /// True to request the leniency of hosts for resources of the old Go SDK: plans may deviate from the configuration, and results
-    /// from the plan. It is for types whose schema is fixed by a provider that was written with it.
+    /// True for the leniency that hosts have for resources of the old Go SDK (`legacy_type_system` in the protocol): plans may deviate from
+    /// the configuration, and results from the plan. Use it only if a provider written with the old SDK has fixed the schema.
     const LENIENT: bool = false;
 
     /// Checks rules that the schema's validators cannot express.
@@ -87,7 +90,7 @@ pub trait Resource: Send + Sync + 'static {
         Diagnostics::new()
     }
 
-    /// Adjusts the plan of an object that is created or kept, as the last step of planning.
+    /// Adjusts the plan for creating or updating the object, as the last step of planning.
     async fn plan(&self, _plan: &mut Plan<'_, Self::Model>, _cx: &mut Context<Self::Client>) -> Result<()> {
         Ok(())
     }
@@ -97,15 +100,15 @@ pub trait Resource: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Creates the object. The plan's unknown attributes must be known in the result.
+    /// Creates the object. Every attribute that is unknown in the plan must be known in the result.
     async fn create(&self, plan: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model>;
 
-    /// Refreshes the object; `None` if it no longer exists.
+    /// Reads the current attributes of the object, for a refresh; `None` if the object no longer exists.
     async fn read(&self, state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
         Ok(Some(state))
     }
 
-    /// Updates the object as planned.
+    /// Updates the object to the planned attributes, and returns the result.
     async fn update(
         &self,
         _prior: Self::Model,
@@ -120,8 +123,8 @@ pub trait Resource: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Finds an existing object by the identity that a user set: a model with the attributes of [`Resource::identity`], in which
-    /// everything else is null. By default, an identity of one attribute is passed on to [`Resource::import`] as text.
+    /// Finds an existing object for an import by identity. The argument has the identity that the user set, in the attributes of
+    /// [`Resource::identity`]; all others are null. By default, an identity of one attribute is passed on to [`Resource::import`] as text.
     async fn import_identity(&self, identity: Self::Model, cx: &mut Context<Self::Client>) -> Result<Self::Model> {
         let attributes = self.identity();
         let [attribute] = attributes.as_slice() else {
@@ -132,7 +135,7 @@ pub trait Resource: Send + Sync + 'static {
             .into());
         };
         let value = identity.field(attribute.name);
-        // `import` takes text, and an identity with one attribute can be converted to it.
+        // `import` takes text, so an identity is converted if it has a single attribute.
         let text = value.as_ref().and_then(|value| match value.ty() {
             Type::Number => value.as_number().map(ToString::to_string),
             Type::Bool => value.as_bool().map(|b| b.to_string()),
@@ -160,8 +163,8 @@ pub trait Resource: Send + Sync + 'static {
         .into())
     }
 
-    /// Returns the configuration of an object, for objects that are imported without one. Attributes that cannot be set are removed
-    /// afterwards; those that need not be set may be made null here.
+    /// Returns the configuration for an imported object that has none yet. The SDK then removes the attributes that a configuration cannot
+    /// set. Attributes that a configuration need not set may be made null here.
     async fn generate_config(&self, state: Self::Model, _cx: &mut Context<Self::Client>) -> Result<Self::Model> {
         Ok(state)
     }
@@ -185,7 +188,7 @@ impl<M: Model> Upgrader<M> {
     /// Creates an upgrader from this version, whose attributes were those of `Old`. Unknown attributes are dropped, missing ones
     /// are null.
     pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
-        // Most states have the current version.
+        // The schema is compiled only when an old state is read, since most states have the current version.
         let schema = LazySchema::default();
         let run = move |json: &Json| {
             let schema = schema.get(Schema::of::<Old>);
@@ -209,20 +212,20 @@ pub struct MoveSource {
     pub schema_version: i64,
     /// The attributes, in the form of the state file. [`MoveSource::read`] reads them as a model.
     pub state: Json,
-    /// Identity, in the form of the state file; none if the object has none there.
+    /// Identity, in the form of the state file; `None` if the state has no identity for the object.
     pub identity: Option<Json>,
     /// Schema version of the identity.
     pub identity_schema_version: i64,
 }
 
 impl MoveSource {
-    /// Reads the state with these attributes; others are dropped, missing ones are null.
+    /// Reads the state as a model. Attributes that the model does not have are dropped, and missing ones are null.
     pub fn read<M: Model>(&self) -> Result<M> {
         Ok(M::from_cty(&state::read(&self.state, &M::ty())?)?)
     }
 }
 
-/// The result of an operation on a resource, as values.
+/// The result of an operation on a resource, with values instead of models.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub state: Option<Value>,
@@ -296,13 +299,13 @@ impl<R: Resource> Entry<R> {
         Context::new(self.client.get(), options, private)
     }
 
-    /// Combines the result of an operation with the data of its context. A saved object is kept after a panic, too.
-    /// Values that mean the same as those of the planned or stored object `before` are replaced by the latter.
+    /// Combines the result of an operation with the data of its context. An object that the operation saved is used after an error or a
+    /// panic. A value that means the same as in `before`, the planned or stored object, is replaced by the value there.
     fn answer(&self, result: Result<Option<R::Model>>, before: Option<&Value>, mut cx: Context<R::Client>) -> Answer {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;
         let state = match result {
-            // Models often return the plan that they were given, and the host rejects states with write-only values.
+            // Write-only values are removed: models often return the plan as it is, and the host rejects states with such values.
             Ok(model) => model.map(|m| {
                 let object = self.schema().without_write_only(m.to_object(&self.schema().object));
                 match before {
@@ -395,7 +398,7 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     fn upgrade(&self, version: i64, json: &Json) -> Result<Value> {
         let current = self.schema().schema.version;
-        // A state of this version may still lack attributes that a later release has added.
+        // A state of the current version may still lack attributes that a later release has added.
         if version == current {
             return state::read_object(json, self.schema());
         }
@@ -447,7 +450,7 @@ impl<R: Resource> AnyResource for Entry<R> {
 
     async fn create(&self, planned: &Value, config: Wire, private: Vec<u8>, options: CallOptions) -> Answer {
         let mut cx = self.context(private, options);
-        // Plans have no write-only values: they are in the configuration only.
+        // Only the configuration has write-only values, so operations can read it from the context.
         cx.config = Some((config, self.schema().ty.clone()));
         let result = match R::Model::from_cty(planned) {
             Ok(plan) => guarded(self.resource.create(plan, &mut cx)).await.map(Some),

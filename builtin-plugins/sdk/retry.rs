@@ -1,4 +1,4 @@
-//! Waiting for a service: attempts that are repeated, and objects that become ready in their own time.
+//! Waiting for a service: repeated attempts, and objects that become ready some time after a request.
 
 use std::future::Future;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::stop::Stop;
 
-/// Pauses between attempts: each twice as long as the one before, with a random part, so that many objects do not send requests at
-/// the same instant.
+/// Pauses between attempts. Each pause is twice as long as the last one, and has a random part, so that many objects do not send their
+/// requests at the same instant.
 #[derive(Clone, Copy, Debug)]
 struct Backoff {
     next: Duration,
@@ -19,18 +19,18 @@ impl Backoff {
     fn pause(&mut self) -> Duration {
         let pause = self.next.min(self.most);
         self.next = pause.saturating_mul(2);
-        // Between 80 and 120 percent.
+        // The random part: 80 to 120 percent of the pause.
         pause.mul_f64(0.8 + 0.4 * random())
     }
 }
 
-/// Returns a random number from 0 to 1. It only spreads requests, so the seed of a hash table will do.
+/// Returns a random number from 0 to 1. It only spreads requests over time, so the random seed of a hash table is good enough.
 fn random() -> f64 {
     let bits = RandomState::new().build_hasher().finish();
     f64::from((bits >> 32) as u32) / f64::from(u32::MAX)
 }
 
-/// The end of the time for an operation, and the signal to end it early.
+/// The time limit of an operation, and its stop signal.
 struct Limit {
     timeout: Duration,
     end: Option<Instant>,
@@ -49,7 +49,7 @@ impl Limit {
     fn new(timeout: Duration, stop: Stop) -> Limit {
         Limit {
             timeout,
-            // A time beyond the range of the clock never ends.
+            // `None`, a limit that is never reached, if the end is beyond the range of the clock.
             end: Instant::now().checked_add(timeout),
             stop,
         }
@@ -60,7 +60,7 @@ impl Limit {
             .map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()))
     }
 
-    /// Waits, unless the time would be over before the end of the pause.
+    /// Waits for this time. Returns early if a stop is requested, or at the end of the time limit.
     async fn pause(&mut self, pause: Duration) -> Pause {
         if self.stop.is_requested() {
             return Pause::Stopped;
@@ -131,7 +131,7 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Repeats attempts for this time, with pauses from half a second to ten seconds.
+    /// Repeats attempts until this time limit, with pauses from half a second to ten seconds.
     #[must_use]
     pub fn new(timeout: Duration) -> Retry {
         Retry {
@@ -143,7 +143,7 @@ impl Retry {
         }
     }
 
-    /// Sets the first pause, and the longest one. Each is twice as long as the one before, give or take a fifth.
+    /// Sets the first and the longest pause. Each pause is twice as long as the one before, give or take a fifth.
     #[must_use]
     pub fn pauses(mut self, first: Duration, longest: Duration) -> Retry {
         self.backoff = Backoff {
@@ -153,11 +153,11 @@ impl Retry {
         self
     }
 
-    /// Runs attempts until one succeeds or fails for good. An attempt that is running is never cut off: the time and the request to
-    /// stop end the pauses between attempts. At least one attempt is made.
+    /// Runs attempts until one succeeds or returns [`Failure::Final`]. At least one attempt is made. A running attempt is never cut off:
+    /// the time limit and a stop request only end the pauses between attempts.
     ///
     /// # Errors
-    /// The errors of the last attempt. If another attempt was possible, an error before them has the reason why it was not made.
+    /// The errors of the last attempt. If the attempts ended because of the time limit or a stop request, the first error says so.
     pub async fn run<T, F>(&self, stop: Stop, mut attempt: impl FnMut() -> F + Send) -> Result<T>
     where
         F: Future<Output = std::result::Result<T, Failure>> + Send,
@@ -195,7 +195,7 @@ fn canceled(how: &str) -> Diagnostic {
     )
 }
 
-/// Builds the error for an operation that was cut off.
+/// Builds the error for an operation that was cut off by its timeout or, without a timeout, by a stop request.
 pub(crate) fn cut_off(timeout: Option<Duration>) -> Diagnostic {
     match timeout {
         Some(timeout) => timed_out(timeout, "it was cut off"),
@@ -211,7 +211,7 @@ fn time_text(time: Duration) -> String {
     }
 }
 
-/// Waits until an object has a certain state, which it reaches in its own time.
+/// Waits until an object reaches a target state, by reading it repeatedly.
 ///
 /// ```
 /// use std::time::Duration;
@@ -250,8 +250,9 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Waits while the object has one of the pending states, until it has one of the target states. Any other state is an error; if
-    /// there are no pending states, all others are. It is read at once, and then after pauses from one to ten seconds.
+    /// Creates a waiter. It waits while the object has one of the `pending` states, until it has one of the `target` states; any other
+    /// state is an error. If `pending` is empty, every state except the target states is pending. The object is read at once, and then
+    /// after pauses from one to ten seconds.
     #[must_use]
     pub fn new(pending: &'static [&'static str], target: &'static [&'static str], timeout: Duration) -> Waiter {
         Waiter {
@@ -268,14 +269,14 @@ impl Waiter {
         }
     }
 
-    /// Sets the time before the object is read first.
+    /// Sets the time before the first read.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Waiter {
         self.delay = delay;
         self
     }
 
-    /// Sets the first pause, and the longest one. Each is twice as long as the one before, give or take a fifth.
+    /// Sets the first and the longest pause. Each pause is twice as long as the one before, give or take a fifth.
     #[must_use]
     pub fn pauses(mut self, first: Duration, longest: Duration) -> Waiter {
         self.backoff = Backoff {
@@ -285,26 +286,26 @@ impl Waiter {
         self
     }
 
-    /// Sets the number of consecutive reads in which the object may be absent; 20 by default. Services with replicated data show an
-    /// object late.
+    /// Sets the number of consecutive reads without the object after which waiting fails; 20 by default. Services with replicated data may
+    /// show a new object late.
     #[must_use]
     pub fn absent(mut self, times: u32) -> Waiter {
         self.absent = times;
         self
     }
 
-    /// Sets the number of consecutive reads in which the object must have a target state; 1 by default.
+    /// Sets the number of consecutive reads that must find a target state; 1 by default.
     #[must_use]
     pub fn in_a_row(mut self, times: u32) -> Waiter {
         self.in_a_row = times;
         self
     }
 
-    /// Reads the object until it has a target state. `look` returns its state and the object, or `None` while it is absent.
+    /// Reads the object until it has a target state. `look` reads it, and returns its state and the object, or `None` if it is absent.
     ///
     /// # Errors
-    /// The errors of `look`; an error if the object has another state, is absent for too long, does not reach a target state in time,
-    /// or if a stop is requested.
+    /// An error of `look`. Or the object has an unexpected state, is absent for too long, does not reach a target state within the time
+    /// limit, or a stop is requested.
     pub async fn wait<T, S, F>(&self, stop: Stop, look: impl FnMut() -> F + Send) -> Result<T>
     where
         S: AsRef<str>,
@@ -320,11 +321,11 @@ impl Waiter {
         }
     }
 
-    /// Reads the object until it is absent, in as many consecutive reads as [`in_a_row`](Waiter::in_a_row) sets. An object in a
-    /// target state counts as absent.
+    /// Reads the object until it is absent in as many consecutive reads as [`in_a_row`](Waiter::in_a_row) sets. An object in a target state
+    /// counts as absent.
     ///
     /// # Errors
-    /// Like those of [`Waiter::wait`].
+    /// As for [`Waiter::wait`], except that an absent object is no error.
     pub async fn wait_gone<T, S, F>(&self, stop: Stop, look: impl FnMut() -> F + Send) -> Result<()>
     where
         S: AsRef<str>,
@@ -447,7 +448,7 @@ mod tests {
         let mut stop = Stop::when(async {});
         stop.requested().await;
         assert_eq!(summaries(retry().run(stop, busy).await), ["Operation Canceled", "Busy"]);
-        // During a pause that would never end.
+        // Stopped during a pause without an end.
         let long = Retry::new(Duration::MAX).pauses(Duration::from_secs(86_400), Duration::MAX);
         let result = long.run(Stop::after(Duration::from_millis(1)), busy).await;
         assert_eq!(summaries(result), ["Operation Canceled", "Busy"]);
@@ -457,7 +458,7 @@ mod tests {
         Waiter::new(pending, &["ready"], Duration::from_secs(3600)).pauses(SHORT, SHORT)
     }
 
-    /// Reads that return these states one after another, and the last one for ever.
+    /// Returns a function that returns these states one after another, and then the last one forever.
     fn looks(
         states: &'static [Option<&'static str>],
     ) -> impl FnMut() -> std::future::Ready<Result<Option<(&'static str, usize)>>> {

@@ -1,4 +1,4 @@
-//! Reading of a state file's attributes with a schema that may be newer or older.
+//! Reading of a state file's attributes with the schema of another release, which may have more or fewer attributes.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn complete(json: &mut Json, members: &[CompiledMember]) {
         let Some((nesting, members)) = member.inside() else {
             continue;
         };
-        // A list that is missing would become null, which blocks never are.
+        // A missing list would be read as null, but a block is never null.
         let value = object.entry(member.name().to_owned()).or_insert(Json::Null);
         if value.is_null() && matches!(member, CompiledMember::Block(..)) {
             *value = match nesting {
@@ -72,7 +72,7 @@ fn fitted(json: &Json, ty: &Type) -> Json {
         }
         (Json::Object(items), Type::Object(o)) => {
             let mut out = BTreeMap::new();
-            // Attributes that the schema no longer has are dropped, as the SDKs in Go do it.
+            // Attributes that the schema does not have are dropped, as in the Go SDKs.
             for attribute in o.attributes() {
                 let value = items
                     .get(&*attribute.name)

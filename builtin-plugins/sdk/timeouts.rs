@@ -9,17 +9,17 @@ use crate::schema::{IntoMember, Member, optional};
 use crate::type_rules::TypeRules;
 use crate::types::GoDuration;
 
-/// The timeout for creating, for [`Timeouts`].
+/// Selects the timeout for creating in [`Timeouts`].
 pub const CREATE: u8 = 1;
-/// The timeout for reading, for [`Timeouts`].
+/// Selects the timeout for reading in [`Timeouts`].
 pub const READ: u8 = 2;
-/// The timeout for updating, for [`Timeouts`].
+/// Selects the timeout for updating in [`Timeouts`].
 pub const UPDATE: u8 = 4;
-/// The timeout for deleting, for [`Timeouts`].
+/// Selects the timeout for deleting in [`Timeouts`].
 pub const DELETE: u8 = 8;
 
-/// The `timeouts` block of a resource, or its attribute of this name: time limits of operations, as durations such as `"30m"`.
-/// The parameter selects the operations, such as `{ CREATE | DELETE }`; by default, all four. A data source has `{ READ }`.
+/// The `timeouts` block of a resource, or its attribute of the same name: time limits of operations, as durations such as `"30m"`. The
+/// parameter selects the operations, such as `{ CREATE | DELETE }`; the default is all four. A data source has `{ READ }`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,8 +40,8 @@ pub const DELETE: u8 = 8;
 /// assert_eq!(server.timeouts.create(Duration::from_secs(600)).as_secs(), 600);
 /// ```
 ///
-/// With `nested(optional())` in place of `block()`, users write `timeouts = { create = "30m" }`.
-/// [`Context::within`](crate::Context::within), [`Retry`](crate::retry::Retry) and [`Waiter`](crate::retry::Waiter) take the time.
+/// With `nested(optional())` in place of `block()`, users write `timeouts = { create = "30m" }`. Pass the durations to
+/// [`Context::within`](crate::Context::within), [`Retry`](crate::retry::Retry) or [`Waiter`](crate::retry::Waiter).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeouts<const OPERATIONS: u8 = { CREATE | READ | UPDATE | DELETE }> {
     /// Time for creating the object.

@@ -1,4 +1,4 @@
-//! Rules of Rust types: the values that a type accepts, and the values that mean the same.
+//! Rules of Rust types: which values a type accepts, and which values mean the same.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use cty::{Path, Step, Value};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::model_error::ModelError;
 
-/// The rules of a Rust type, and of the types inside it; most types have none.
+/// The rules of a Rust type and of the types inside it. Most types have no rules.
 #[derive(Clone, Default)]
 pub struct TypeRules(Option<Arc<Rules>>);
 
@@ -51,8 +51,8 @@ pub(crate) fn of_object(parts: Vec<(Option<&'static str>, TypeRules)>) -> TypeRu
 }
 
 impl TypeRules {
-    /// Returns the rules of a type that accepts the values for which `check` returns no error. Two values mean the same if `same`
-    /// returns true. `base` has the rules of the type that values are written as.
+    /// Returns the rules of a type that accepts a value if `check` returns no error. Two values mean the same if `same` returns true.
+    /// `base` is the rules of the type that values are written as.
     pub(crate) fn custom(
         check: fn(&Value) -> Option<ModelError>,
         same: fn(&Value, &Value) -> bool,
@@ -61,7 +61,7 @@ impl TypeRules {
         TypeRules(Some(Arc::new(Rules::Custom { check, same, base })))
     }
 
-    /// Returns the rule of a type that accepts only some values, no two of which mean the same.
+    /// Returns the rule of a type that accepts a value if `check` returns no error. No two values mean the same.
     pub(crate) fn checked(check: fn(&Value) -> Option<ModelError>) -> TypeRules {
         TypeRules::custom(check, |_, _| false, TypeRules::default())
     }
@@ -82,7 +82,7 @@ impl TypeRules {
         }
     }
 
-    /// Returns true if no type has rules.
+    /// Returns true if neither the type nor a type inside it has rules.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -101,14 +101,14 @@ impl TypeRules {
 
     /// Checks the known parts of a configured value.
     pub(crate) fn check(&self, path: &Path, value: &Value, out: &mut Diagnostics) {
-        // An unknown value is checked when it is known, and null is no value of the type.
+        // An unknown value is checked once it is known. Null is allowed for every type.
         let (Some(rules), true) = (self.0.as_deref(), value.is_present()) else {
             return;
         };
         if let Rules::Custom { check, base, .. } = rules {
             let before = out.0.len();
             base.check(path, value, out);
-            // A value that the base type refuses already has an error.
+            // If the check of the base type has failed, the value already has an error.
             if out.0.len() == before
                 && let Some(error) = check(value).filter(|error| !error.unknown)
             {
@@ -116,13 +116,13 @@ impl TypeRules {
             }
             return;
         }
-        // Read only: the parts themselves stay as they are.
+        // `map_parts` is used only to visit the parts; its result is dropped.
         drop(value.map_parts(|part, inner| {
             if let Some(rules) = self.part(&part) {
                 let step = match &part {
                     Part::Attribute(name) => Step::Attribute((*name).clone()),
                     Part::Key(key) => Step::Index(Value::shared_string((*key).clone())),
-                    // An element of a set is its own key.
+                    // The key of an element of a set is the element itself.
                     Part::SetElement => Step::Index(inner.clone()),
                     Part::Index(i) => Step::Index(Value::number(*i)),
                 };
@@ -132,7 +132,7 @@ impl TypeRules {
         }));
     }
 
-    /// Returns the new value with each part that means the same as the prior part replaced by the latter.
+    /// Returns the value `after`, in which each part that means the same as in `before` is replaced by the part of `before`.
     pub(crate) fn settled(&self, before: &Value, after: &Value) -> Value {
         let (Some(rules), true, true) = (self.0.as_deref(), before.is_present(), after.is_present()) else {
             return after.clone();
@@ -154,7 +154,7 @@ impl TypeRules {
             let found = match &part {
                 Part::Attribute(name) => before.get(name),
                 Part::Key(key) => before.get(key),
-                // Elements of a set are matched by meaning, since they have no key.
+                // Elements of a set have no key, so an element is paired with one that means the same.
                 Part::SetElement => of_before.iter().find(|b| rules.settled(b, inner) == **b),
                 Part::Index(i) => of_before.get(*i),
             };

@@ -29,14 +29,14 @@
 //! }
 //! ```
 //!
-//! Summaries and details follow a fixed vocabulary, because people search for them and tests match on them. Rules apply to
-//! known values: an unknown value satisfies every rule, and is validated again when it is known. Null satisfies every rule except
-//! those that require a value.
+//! Summaries and details of errors have fixed texts, because people search for them and tests match on them. Rules apply to known values:
+//! an unknown value satisfies every rule, and is validated again once it is known. Null satisfies every rule, except for rules that require
+//! a value.
 //!
 //! # Names
 //!
-//! The rules have the names of terraform-plugin-framework-validators. One name serves all types that it makes sense for; a rule that
-//! does not fit the type of its attribute is refused when the plugin starts.
+//! The rules have the names of terraform-plugin-framework-validators. One name serves all types to which the rule applies. A rule on an
+//! attribute of any other type is refused when the plugin starts.
 //!
 //! | in Go | here |
 //! | --- | --- |
@@ -54,7 +54,7 @@
 //! | `SizeAtLeast`, `SizeAtMost`, `SizeBetween` | [`size_at_least`], [`size_at_most`], [`size_between`] |
 //! | `UniqueValues`, `NoNullValues` | [`unique_values`], [`no_null_values`] |
 //! | `IsRequired` | [`is_required`] |
-//! | `ValueStringsAre` and the others of its kind | [`each`] |
+//! | `ValueStringsAre`, `ValueInt64sAre` and the like | [`each`] |
 //! | `KeysAre` | [`keys_are`] |
 //! | `Conflicting`, `ExactlyOneOf`, `RequiredTogether`, `AtLeastOneOf` of resources, data sources and others | [`Schema::conflicting`](crate::Schema::conflicting), [`exactly_one_of`](crate::Schema::exactly_one_of), [`required_together`](crate::Schema::required_together), [`at_least_one_of`](crate::Schema::at_least_one_of) |
 //! | a validator of one's own | [`Validator::custom`] |
@@ -67,14 +67,14 @@
 //! | --- | --- |
 //! | `name` | attribute or block of the same block or, if there is none of this name, of the outermost one |
 //! | `./name` | of the same block only |
-//! | `../name`, `../../name` | of the block around it, of the one around that |
+//! | `../name`, `../../name` | of the enclosing block, or of the block around that |
 //! | `/name` | of the outermost block |
 //! | `disk.size` | member of a single block, of a nested attribute or of an object |
 //! | `disk[*].size` | in all blocks or elements |
 //! | `disk[0].size`, `tags["owner"]` | in one of them |
 //!
-//! An expression that names nothing in the schema is refused when the plugin starts. If it names several values, any that is set is
-//! a conflict for rules about conflicts, and any that is not set is missing for rules that require it.
+//! An expression that names nothing in the schema is refused when the plugin starts. An expression can name several values. For a rule
+//! about conflicts, one of them that is set is a conflict. For a rule that requires the values, one of them that is not set is missing.
 
 mod expression;
 mod groups;
@@ -97,14 +97,14 @@ pub use rules::{
     size_at_most, size_between, unique_values, utf8_length_at_least, utf8_length_at_most, utf8_length_between,
 };
 
-/// Rule that is implemented by a function: returns the error, if there is one.
+/// A rule that is implemented by a function, which returns an error if the value breaks the rule.
 pub type Rule = Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
 
-/// A rule for one attribute, as the functions of this [module](self) make it. Names of other attributes are path expressions; the
+/// A rule for one attribute, created by the functions of this [module](self). A rule names other attributes by path expressions. The
 /// attribute's own name may be among them.
 ///
-/// A rule that does not fit the attribute's type, or names an attribute that does not exist, is refused when the plugin
-/// starts. For an attribute of any type, a value of the wrong type is an error of the configuration.
+/// A rule that does not apply to the attribute's type, or names an attribute that does not exist, is refused when the plugin starts. If the
+/// attribute has any type, a value of the wrong type is an error of the configuration.
 #[derive(Clone)]
 pub enum Validator {
     /// Exactly one of this attribute and these attributes must be set.
@@ -131,36 +131,36 @@ pub enum Validator {
     Keys(Box<Validator>),
     /// All of these rules must hold.
     All(Vec<Validator>),
-    /// At least one of these rules must hold; with true, warnings of all are shown.
+    /// At least one of these rules must hold. If the flag is true, the warnings of all rules are shown.
     Any(Vec<Validator>, bool),
     /// Rule that is implemented by a function.
     Custom(Rule),
-    /// Rule of a function of this module.
+    /// Rule created by a function of the module.
     #[doc(hidden)]
     Named(Arc<NamedRule>),
 }
 
-/// Values that a rule is run for.
+/// Values for which a rule is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
-    /// Values that are set: not null, and with elements if it is a collection.
+    /// Values that are set: neither null nor an empty collection.
     Set,
-    /// Null, too.
+    /// All known values, including null.
     Always,
 }
 
 /// Function that implements a rule of this module.
 type Run = Box<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
 
-/// A rule of a function of this module.
+/// A rule created by a function of this module.
 #[doc(hidden)]
 pub struct NamedRule {
-    /// The call of the function, for messages to authors.
+    /// The function call that creates the rule, for error messages to authors.
     pub(crate) text: String,
     pub(crate) subject: Option<Subject>,
     /// Path expressions in the rule.
     pub(crate) paths: Vec<&'static str>,
-    /// Reason why the rule can never work.
+    /// Reason why the rule is invalid for every attribute, such as a bad regular expression.
     pub(crate) problem: Option<String>,
     pub(crate) on: On,
     pub(crate) run: Run,
@@ -173,8 +173,8 @@ impl From<NamedRule> for Validator {
 }
 
 impl Validator {
-    /// Creates a rule that is implemented by a function. It is called for values that are known and set: not null, and
-    /// with elements if it is a collection.
+    /// Creates a rule that is implemented by a function. The function is called for known values that are set, which excludes null and
+    /// empty collections.
     pub fn custom(rule: impl Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync + 'static) -> Validator {
         Validator::Custom(Arc::new(rule))
     }
@@ -189,7 +189,7 @@ impl Validator {
 /// Types that a rule applies to: their description, and a predicate.
 pub(crate) type Subject = (&'static str, fn(&Type) -> bool);
 
-/// Returns the types of values that a rule applies to; `None` for any.
+/// Returns the types to which a rule applies; `None` if it applies to all.
 fn subject(rule: &Validator) -> Option<Subject> {
     match rule {
         Validator::OneOf(_) | Validator::LengthAtLeast(_) => Some(("strings", |ty| *ty == Type::String)),
@@ -210,11 +210,11 @@ fn subject(rule: &Validator) -> Option<Subject> {
 }
 
 impl Validator {
-    /// Returns the reason why this rule cannot apply to an attribute of this type. `exists` returns true for path expressions that
-    /// name something.
+    /// Returns the reason why this rule cannot apply to an attribute of this type. `exists` returns true if a path expression names a
+    /// member of the schema.
     pub(crate) fn problem(&self, ty: &Type, exists: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some((subject, fits)) = subject(self)
-            // An attribute of any type is checked by its values.
+            // If the attribute has any type, each configured value is checked instead.
             && *ty != Type::Dynamic
             && !fits(ty)
         {
@@ -281,16 +281,16 @@ pub struct Check<'a> {
     pub path: Path,
     /// The configured value of the attribute.
     pub value: &'a Value,
-    /// The configuration of the block that has the attribute.
+    /// The configuration of the block that contains the attribute.
     pub block: &'a Value,
     /// The configuration of the outermost block.
     pub config: &'a Value,
-    /// True if the program that runs the plugin supports write-only attributes.
+    /// True if the host supports write-only attributes.
     pub write_only_allowed: bool,
 }
 
 impl<'a> Check<'a> {
-    /// Returns the value of another attribute by its path expression; the first one if it names several.
+    /// Returns the value of another attribute by its path expression. If the expression names several values, returns the first.
     #[must_use]
     pub fn other(&self, path: &str) -> Option<&'a Value> {
         self.block.get(path).or_else(|| self.find(path).values.first().copied())
@@ -298,7 +298,7 @@ impl<'a> Check<'a> {
 
     /// Finds the values that a path expression names.
     fn find(&self, path: &str) -> Found<'a> {
-        // Most expressions are names of the same block.
+        // Most expressions are names in the same block, and need no parsing.
         if let Some(value) = self.block.get(path) {
             return Found {
                 values: vec![value],
@@ -312,7 +312,7 @@ impl<'a> Check<'a> {
         Expression::parse(path).map(|e| e.find(&blocks)).unwrap_or_default()
     }
 
-    /// Returns how many of this attribute and these attributes are set; `None` if one is unknown.
+    /// Returns the number of attributes that are set: this one and those in `paths`. `None` if one is unknown.
     fn count(&self, paths: &[&'static str]) -> Option<usize> {
         let mut count = usize::from(!is_absent(self.value));
         for path in self.others(paths) {
@@ -329,9 +329,9 @@ impl<'a> Check<'a> {
         path_text(&self.path)
     }
 
-    /// Returns these attributes without the rule's own one.
+    /// Returns the names without that of the checked attribute.
     fn others<'n>(&self, names: &'n [&'static str]) -> impl Iterator<Item = &'n &'static str> {
-        // A rule is often declared on each member of a group, with the same names.
+        // Authors often declare one rule with the same names on each attribute of a group.
         let own = self.path.0.iter().rev().find_map(|step| match step {
             Step::Attribute(name) => Some(name.clone()),
             Step::Index(_) => None,
@@ -339,7 +339,7 @@ impl<'a> Check<'a> {
         names.iter().filter(move |name| own.as_deref() != Some(**name))
     }
 
-    /// Returns the check of a part of the value.
+    /// Returns the input for checking a part of the value.
     fn of<'b>(&'b self, path: Path, value: &'b Value) -> Check<'b> {
         Check {
             path,
@@ -373,7 +373,7 @@ pub(crate) fn is_absent(value: &Value) -> bool {
 }
 
 impl Validator {
-    /// Runs the rule, or runs it for each element if it is a rule for elements.
+    /// Runs the rule on the value, or on each element or key if it is a rule for these.
     pub(crate) fn run_into(&self, check: Check<'_>, out: &mut Diagnostics) {
         match self {
             Validator::Each(rule) => {
@@ -401,7 +401,7 @@ fn each_element(rule: &Validator, check: &Check<'_>, out: &mut Diagnostics) {
         rule.run_into(check.of(check.path.with(Step::Index(key)), value), out);
     };
     match (check.value.as_seq(), check.value.entries(), check.value.ty()) {
-        // Elements of a set are their own keys.
+        // The key of an element of a set is the element itself.
         (Some(elements), _, Type::Set(_)) => elements.iter().for_each(|element| run(element.clone(), element)),
         (Some(elements), _, Type::List(_) | Type::Tuple(_)) => {
             elements
@@ -416,7 +416,7 @@ fn each_element(rule: &Validator, check: &Check<'_>, out: &mut Diagnostics) {
     }
 }
 
-/// Checks that one rule of several holds.
+/// Checks that at least one of several rules holds.
 fn any_rule(rules: &[Validator], all_warnings: bool, check: &Check<'_>, out: &mut Diagnostics) {
     let mut found = Vec::with_capacity(rules.len());
     for rule in rules {
@@ -433,8 +433,7 @@ fn any_rule(rules: &[Validator], all_warnings: bool, check: &Check<'_>, out: &mu
 }
 
 impl Validator {
-    /// Returns the error for a value of a type to which this rule does not apply, which is possible if the schema leaves
-    /// the type open.
+    /// Returns an error if the rule does not apply to the type of the value. This is possible only if the schema leaves the type open.
     fn wrong_type(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let (wanted, fits) = subject(self)?;
         if !check.value.is_present() || fits(check.value.ty()) {
@@ -466,7 +465,7 @@ impl Validator {
                 );
                 Diagnostic::error("Invalid Block", detail).at(check.path.clone())
             }),
-            // A list without elements may break this rule.
+            // An empty list counts as absent, but it can break this rule, unlike null.
             Validator::Size(..) if value.is_null() => None,
             _ if is_absent(value) && !matches!(self, Validator::Size(..)) => None,
             Validator::ConflictsWith(names) => {
@@ -490,13 +489,13 @@ impl Validator {
             }
             Validator::Custom(rule) => rule(check),
             Validator::Named(rule) => (rule.run)(check),
-            // These rules ran before, for each part.
+            // `run_into` has already run these rules on each part.
             Validator::Each(_) | Validator::Keys(_) | Validator::All(_) | Validator::Any(..) => None,
             _ => self.run_on_value(check),
         }
     }
 
-    /// Runs a rule about the value alone, or about a sum.
+    /// Runs a rule about the value alone, or about a sum of attributes.
     fn run_on_value(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let value = check.value;
         match self {
@@ -523,7 +522,7 @@ impl Validator {
                 let number = value.as_number()?;
                 let mut sum = Number::from(0);
                 for name in names.iter() {
-                    // A sum with an unknown part is undetermined.
+                    // If a part is unknown, so is the sum: the rule is checked once all parts are known.
                     let other = check.other(name)?;
                     if !other.is_known() {
                         return None;
@@ -552,7 +551,7 @@ impl Validator {
                 (count < *least || count > *most).then(|| check.bad_value("Invalid Attribute Value", &rule, count))?
             }
             Validator::LengthAtLeast(least) => {
-                // In bytes, as the official providers count.
+                // The length is in bytes, as in the official providers.
                 let length = value.as_str()?.len();
                 let rule = format!("string length must be at least {least}");
                 (length < *least).then(|| check.bad_value("Invalid Attribute Value Length", &rule, length))?
@@ -562,7 +561,7 @@ impl Validator {
     }
 }
 
-/// Checks the only rule about absent values, which is attached to each member of a group.
+/// Checks [`Validator::ExactlyOneOf`]. Unlike most rules, it also runs for an absent value: a group without any value is an error.
 fn only_one_of(names: &[&'static str], check: &Check<'_>) -> Option<Diagnostic> {
     let count = check.count(names)?;
     let group = names.join(",");

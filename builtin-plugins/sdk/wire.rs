@@ -6,21 +6,21 @@ use cty::{Path, Step, Type, Value};
 use crate::diag::{Diagnostic, Result};
 use crate::model::ModelError;
 
-/// An encoded value: either msgpack or JSON has bytes. If both are empty, the value is null.
+/// An encoded value, as msgpack or JSON; the other field is empty. If both are empty, the value is null.
 #[derive(Clone, Debug, Default)]
 pub struct Wire {
     pub msgpack: Vec<u8>,
     pub json: Vec<u8>,
 }
 
-/// An encoded state: JSON, or the flat form of very old state files.
+/// An encoded state: JSON, or the flatmap of state files before Terraform 0.12.
 #[derive(Clone, Debug, Default)]
 pub struct RawState {
     pub json: Vec<u8>,
     pub is_flat: bool,
 }
 
-/// Decodes a value of this type. An empty one is null.
+/// Decodes a value of this type. An empty [`Wire`] is null.
 pub fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
     // Hosts send msgpack; the protocol has JSON for callers that only support that.
     let result = if !wire.msgpack.is_empty() {
@@ -47,7 +47,7 @@ pub fn decode(wire: &Wire, ty: &Type) -> Result<Value> {
 
 /// Encodes a value of this type.
 pub fn encode(value: &Value, ty: &Type) -> Result<Wire> {
-    // Before the encoding, which would convert elements in silence.
+    // `one_type` checks first, because the encoding would convert elements without an error.
     let encoded = one_type(value, ty)
         .map_err(|e| (e.path, e.message))
         .and_then(|()| cty::msgpack::encode(value, ty).map_err(|e| (e.path, e.message)));
@@ -68,10 +68,10 @@ pub fn encode(value: &Value, ty: &Type) -> Result<Wire> {
     }
 }
 
-/// Returns an error for a collection with elements of several types. If the element type is open, encoding would convert them all
-/// to one, and the state would hold other values than the plugin returned.
+/// Returns an error for a collection with elements of different types. With an open element type, the encoding would convert them all to
+/// one type, and the state would have other values than the plugin returned.
 fn one_type(value: &Value, ty: &Type) -> std::result::Result<(), ModelError> {
-    // If no type is open, all elements have the declared one.
+    // Without an open type, all elements have the declared type.
     if !ty.has_dynamic() {
         return Ok(());
     }
@@ -108,7 +108,7 @@ fn one_type(value: &Value, ty: &Type) -> std::result::Result<(), ModelError> {
 }
 
 fn same_type<'a>(items: impl Iterator<Item = &'a Value>) -> std::result::Result<(), ModelError> {
-    // Null and unknown values may leave their type open.
+    // Null and unknown values of an open type are skipped: they fit any type.
     let mut types = items.map(Value::ty).filter(|ty| **ty != Type::Dynamic);
     let Some(first) = types.next() else { return Ok(()) };
     match types.find(|ty| *ty != first) {
@@ -122,7 +122,7 @@ fn same_type<'a>(items: impl Iterator<Item = &'a Value>) -> std::result::Result<
 
 /// Parses the JSON text of a state.
 pub fn read_json(state: &RawState) -> Result<Json> {
-    // The types of the flat form are lost, so it cannot be converted without the provider that wrote it.
+    // A flatmap does not record types, so only the provider that wrote it could convert it.
     if state.is_flat {
         return Err(Diagnostic::error(
             "Unable to Read Previously Saved State",
@@ -175,7 +175,7 @@ mod tests {
         let ty = Vec::<Any>::ty();
         let one = vec![Any("a".into()), Any::default(), Any(Value::unknown(Type::Dynamic))].to_cty();
         assert_eq!(decode(&encode(&one, &ty).unwrap(), &ty).unwrap(), one);
-        // The value of an attribute of any type is not a collection.
+        // If the attribute itself has any type, a tuple is a valid value.
         let tuple = Value::tuple(vec!["a".into(), Value::number(1)]);
         let read = decode(&encode(&tuple, &Type::Dynamic).unwrap(), &Type::Dynamic).unwrap();
         assert_eq!(read, tuple);

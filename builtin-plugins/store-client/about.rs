@@ -9,7 +9,7 @@ pub const LIST: &str = "Failed to list workspaces";
 pub const LOCK: &str = "Error acquiring the state lock";
 pub const UNLOCK: &str = "Cannot release the state lock";
 
-/// Description of a request for diagnostics: their summary, and the operation ("Reading the object …").
+/// The request that a diagnostic is about: the summary of the diagnostic, and the operation ("Reading the object …").
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     pub summary: &'a str,
@@ -21,7 +21,7 @@ pub fn problem(summary: &str, detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(summary, detail.into()).into()
 }
 
-/// Joins the details of diagnostics into one text, for an error that they have caused.
+/// Joins the details of diagnostics into one text, for another error that they have caused.
 #[must_use]
 pub fn details(problems: &Diagnostics) -> String {
     let details: Vec<&str> = problems.0.iter().map(|problem| problem.detail.as_str()).collect();

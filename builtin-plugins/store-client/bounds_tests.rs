@@ -1,5 +1,5 @@
-//! Tests with servers that must not receive secrets, and must not cause unlimited use of memory or time. The rules are
-//! those of the crate `http`; `net` has the same tests for its client.
+//! Tests with hostile servers: they must not receive secrets, and must not cause unlimited use of memory or time. The rules are those of
+//! the crate `http`; the crate `net` has the same tests for its client.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -25,7 +25,7 @@ async fn get(client: &HttpClient, address: &str, headers: HeaderMap) -> Result<A
     client.send(Method::GET, &url, headers, None).await
 }
 
-/// Returns the names of the headers in a request that must not be sent after a redirect.
+/// Returns the names of the headers in a request that must not be sent to another server after a redirect.
 fn secrets(asked: &Asked) -> Vec<String> {
     let names = asked
         .headers
@@ -80,7 +80,7 @@ async fn no_secret_follows_a_redirect_to_another_origin() {
     );
 }
 
-/// Starts a server that answers every request with these bytes, whose second part is repeated forever if `endless`.
+/// Starts a server that answers every request with `head` and `part`. If `endless` is set, it repeats `part` forever.
 fn raw(head: &'static [u8], part: &'static [u8], endless: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
@@ -114,10 +114,10 @@ async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
     assert_eq!(answer.text(), "state");
 }
 
-/// The paused clock advances by itself when all tasks wait.
+/// With `start_paused`, the clock advances as soon as all tasks wait, so the test does not take 30 seconds.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_answer_is_given_up() {
-    // Connections to this server wait for ever to be accepted.
+    // The server never accepts a connection.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
     let error = get(&client(10), &address, HeaderMap::new()).await.unwrap_err();

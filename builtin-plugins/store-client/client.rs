@@ -1,4 +1,4 @@
-//! HTTP client of the stores: requests with retries and redirects, responses read as a whole.
+//! HTTP client of the stores: sends requests with retries and redirects, and reads responses as a whole.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,16 +24,16 @@ pub struct Settings {
     pub tls: Tls,
     pub retries: Retries,
     pub proxy: Proxy,
-    /// Limit of one request including its response; unlimited by default.
+    /// Time limit of one request including its response; unlimited by default.
     pub timeout: Option<Duration>,
-    /// Limit of connecting, if it is not [`http::rules::CONNECT_TIMEOUT`].
+    /// Time limit for connecting; [`http::rules::CONNECT_TIMEOUT`] by default.
     pub connect_timeout: Option<Duration>,
     pub follow_redirects: bool,
-    /// Defaults to name and version of the program.
+    /// Defaults to the name and version of the program.
     pub user_agent: Option<String>,
-    /// Socket of this machine that all requests go to, whatever their addresses.
+    /// Unix socket that receives all requests, whatever their URLs are.
     pub unix_socket: Option<PathBuf>,
-    /// Limit of a response body in bytes.
+    /// Size limit of a response body in bytes.
     pub largest: usize,
 }
 
@@ -56,39 +56,39 @@ impl Default for Settings {
 /// Proxies of a client.
 #[derive(Clone, Debug, Default)]
 pub enum Proxy {
-    /// The proxies of the environment (`HTTPS_PROXY` and the like). Servers on this machine are reached directly.
+    /// Proxies from the environment (`HTTPS_PROXY` and others). Servers on this machine are reached directly.
     #[default]
     Environment,
     /// No proxy.
     None,
     /// This proxy for all servers.
     Always(String),
-    /// Proxies for each scheme; an absent one comes from the environment.
+    /// A proxy for each scheme. If one is absent, it comes from the environment.
     Custom {
-        /// Proxy for addresses with `http`.
+        /// Proxy for `http` URLs.
         http: Option<String>,
-        /// Proxy for addresses with `https`.
+        /// Proxy for `https` URLs.
         https: Option<String>,
-        /// Servers that are reached directly, as in `NO_PROXY`.
+        /// Servers that are reached without a proxy, in the form of `NO_PROXY`.
         except: Option<String>,
     },
 }
 
-/// Number of retries, and the waits before them.
+/// Number of retries, and the pauses before them.
 #[derive(Clone, Copy, Debug)]
 pub struct Retries {
     /// Number of retries after the first attempt.
     pub max: u32,
-    /// Wait before the first retry; it doubles before each further one.
+    /// Pause before the first retry. The pause doubles before each further retry.
     pub wait_min: Duration,
-    /// Upper limit of the wait.
+    /// Upper limit of the pause.
     pub wait_max: Duration,
-    /// Returns true if an answer calls for a retry.
+    /// Returns true if a request with this answer is to be retried.
     pub again: fn(&Answer) -> bool,
 }
 
 impl Retries {
-    /// Returns the wait before a retry: the one that the server requests (`Retry-After`), else an exponential one.
+    /// Returns the pause before a retry: the time that the server requests (`Retry-After`), or else an exponentially growing one.
     fn pause(&self, attempt: u32, asked: Option<Duration>) -> Duration {
         let backoff = Backoff {
             first: self.wait_min,
@@ -109,7 +109,7 @@ impl Default for Retries {
     }
 }
 
-/// Response of a server, whatever its status.
+/// Response of a server with any status.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -118,7 +118,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Returns the value of a header if it is text.
+    /// Returns the value of a header; `None` if it is absent or not text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
@@ -129,7 +129,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// Describes the answer to a request in a sentence, with the code and the message of the server if there are any, and
+    /// Describes the answer to a request in a sentence. It includes the code and the message of the server, if there are any, and the
     /// advice.
     #[must_use]
     pub fn describe(&self, what: &str, code: &str, message: &str, advice: &str) -> String {
@@ -149,18 +149,18 @@ impl Answer {
     }
 }
 
-/// Failure of a request: no answer, or no usable one after all retries.
+/// Failure of a request: no answer, or no usable answer after all retries.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// Complete sentences, with advice.
+    /// Description in complete sentences, with advice.
     pub message: String,
     /// True if another attempt may succeed.
     pub passing: bool,
 }
 
 impl Failure {
-    /// Returns the message without its full stop, as a part of a sentence.
+    /// Returns the message without its full stop, for use as a part of a sentence.
     #[must_use]
     pub fn reason(&self) -> &str {
         self.message.trim_end_matches('.')
@@ -178,11 +178,11 @@ pub struct HttpClient {
     transport: Transport,
 }
 
-/// Parts of a signed request: method, address, headers, body.
+/// Parts of a signed request: method, URL, headers, body.
 pub type SignedRequest = (Method, Url, HeaderMap, Option<Bytes>);
 
 impl HttpClient {
-    /// Creates a client; certificates are parsed here.
+    /// Creates a client. Certificates are parsed here.
     ///
     /// # Errors
     /// The certificates cannot be used.
@@ -198,10 +198,10 @@ impl HttpClient {
         Ok(HttpClient { settings, transport })
     }
 
-    /// Sends a request until an answer needs no retry or the attempts are used up.
+    /// Sends a request, and repeats it until an answer needs no retry or all retries are used.
     ///
     /// # Errors
-    /// No attempt got such an answer.
+    /// All attempts failed.
     pub async fn send(
         &self,
         method: Method,
@@ -209,7 +209,7 @@ impl HttpClient {
         headers: HeaderMap,
         body: Option<Vec<u8>>,
     ) -> Result<Answer, Failure> {
-        // A state may be large: it is not copied for each attempt.
+        // `Bytes` is shared by all attempts: a state may be large, and is not copied for each.
         let body = body.map(Bytes::from);
         self.send_signed(&mut || Ok((method.clone(), url.clone(), headers.clone(), body.clone())))
             .await
@@ -218,7 +218,7 @@ impl HttpClient {
     /// Sends a request that is built again for each attempt, because its signature contains the time.
     ///
     /// # Errors
-    /// A request could not be made, or no attempt got an answer that needs no retry.
+    /// A request could not be built, or all attempts failed.
     pub async fn send_signed(
         &self,
         make: &mut (dyn FnMut() -> Result<SignedRequest, Failure> + Send),
@@ -242,8 +242,8 @@ impl HttpClient {
                 return result;
             }
             if attempt >= retries.max {
-                // Without retries, the store explains the answer itself; an error "after one attempt" would only hide
-                // the status.
+                // If the store has disabled retries, it explains the answer itself. An error "giving up after 1 attempt(s)" would hide the
+                // status.
                 return match result {
                     Ok(answer) if retries.max == 0 => Ok(answer),
                     Ok(answer) => Err(Failure {
@@ -278,7 +278,7 @@ impl HttpClient {
                 waiting: &report_waiting,
             };
             let mut response = self.transport.send(request).await?;
-            // The limit keeps a wrong or hostile server from filling the memory.
+            // The size limit keeps a faulty or hostile server from exhausting the memory.
             let body = response.bytes(self.settings.largest as u64).await?;
             Ok(Answer {
                 status: response.status(),
@@ -319,7 +319,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Awaits a server, and reports its host to the user if that takes long.
+/// Waits for a server. If that takes long, the host name is reported to the user.
 pub async fn waiting<T>(host: &str, work: impl Future<Output = T>) -> T {
     patient(|| report_waiting(host), work).await
 }
@@ -335,7 +335,7 @@ pub fn header_value(text: &str) -> Result<HeaderValue, Failure> {
     })
 }
 
-/// Returns the first line of the body of an error, at most 300 characters.
+/// Returns the first line of the body of an answer, at most 300 characters.
 fn text_excerpt(answer: &Answer) -> String {
     match answer.text().trim().lines().next() {
         Some(line) if !line.is_empty() => format!(": {}", line.chars().take(300).collect::<String>()),
@@ -345,7 +345,7 @@ fn text_excerpt(answer: &Answer) -> String {
 
 /// Converts an error of the transport.
 fn failure(error: &Error) -> Failure {
-    // Unlike for registries, a timeout is retried here: a registry has mirrors, a state has no other location.
+    // Unlike for a registry, a timeout is retried: a registry has mirrors, but a state has no other location.
     let is_late = matches!(error, Error::Timeout { .. });
     let advice = if is_late {
         " Check the address, the network of this machine and its firewalls, and whether a proxy is needed (HTTPS_PROXY)."
@@ -353,7 +353,7 @@ fn failure(error: &Error) -> Failure {
         ""
     };
     let passing = is_late || error.worth_another_try();
-    // The error after the last repetition names the address anyway.
+    // Without the URL if the request is retried, since the error after the last attempt names it anyway.
     let reason = if passing { error.reason() } else { error.to_string() };
     Failure {
         message: format!("{reason}.{advice}"),

@@ -1,8 +1,8 @@
 //! States whose checksum is stored separately.
 //!
-//! A service may return an old state for a while after a write. The recorded checksum distinguishes the old state from the latest
-//! one. A store implements the requests ([`Sums`]); the handling of a missing, late or wrong checksum is here. A failed request
-//! for a checksum is only logged: the fault that it guards against is rare, and the state itself is right.
+//! After a write, some services return the old state for a while. The recorded checksum shows whether a state is the latest one. A store
+//! implements the requests ([`Sums`]); this module handles missing, late and wrong checksums. If a request for a checksum fails, the
+//! failure is only logged: the fault that checksums guard against is rare, and the state itself can be used.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::about::details;
 use crate::guard::{Snapshot, Written};
 use crate::sum::md5_hex;
 
-/// Time for which a state whose checksum does not match is read again, and the interval.
+/// Time limit for reading a state again while its checksum does not match, and the pause between reads.
 const LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Requests for the checksums of states, by their keys.
+/// Requests for the checksums of states. A checksum is stored under the key of its state.
 #[async_trait]
 pub trait Sums: Send + Sync {
-    /// Returns the recorded checksum; `None` if there is none, or checksums are not kept.
+    /// Returns the recorded checksum; `None` if there is none, or if the store records no checksums.
     async fn find(&self, key: &str) -> Result<Option<String>>;
 
     async fn record(&self, key: &str, sum: &str) -> Result<()>;
@@ -27,8 +27,8 @@ pub trait Sums: Send + Sync {
     async fn forget(&self, key: &str) -> Result<()>;
 }
 
-/// Reads a state until it has the recorded checksum. Without a recorded checksum any state is returned. `mismatch` makes the error
-/// after ten seconds, from the recorded and the actual checksum; the latter is empty if there is no state.
+/// Reads a state until it has the recorded checksum. Without a recorded checksum, any state is returned. After ten seconds, `mismatch`
+/// creates the error from the recorded and the actual checksum; the latter is empty if there is no state.
 ///
 /// # Errors
 /// The state cannot be read, or its checksum does not match.
@@ -54,7 +54,7 @@ where
         if tokio::time::Instant::now() >= deadline {
             return Err(mismatch(&expected, &actual));
         }
-        // Either of the two may become visible later than the other.
+        // The new state or the new checksum may become visible late, so both are read again.
         tracing::info!("the checksum of the state does not match, and it is read again");
         tokio::time::sleep(PAUSE).await;
     }
@@ -77,7 +77,8 @@ where
     let revision = match put.await {
         Ok(Written::Done(revision)) => revision,
         Ok(refused) => return Ok(refused),
-        // A failed write may have been carried out. With the old checksum on record, that state could not be read any more.
+        // A write that returned an error may still have been carried out. If it was, the new checksum must be recorded: with the old one,
+        // the state could not be read any more.
         Err(problems) => match there().await {
             Ok(there) if there.state.as_deref() == Some(state) => there.revision,
             _ => return Err(problems),
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
     use crate::about::problem;
 
-    /// The checksum of one state; `None` where the table cannot be used.
+    /// The checksum of one state; `None` if the table cannot be used.
     struct Table(Mutex<Option<String>>);
 
     impl Table {

@@ -1,11 +1,10 @@
-//! Access keys that sign requests, and that may expire.
+//! Access keys that sign requests, and may expire.
 
 use tokio::sync::Mutex;
 
 use crate::oauth::now;
 
-/// Number of seconds before their expiry from which keys are no longer used: requests and retries
-/// must end in time.
+/// Access keys are not used in the last five minutes before their expiry (in seconds), so that requests and their retries end before it.
 const HEADROOM: i64 = 300;
 
 /// Access key, with its session token if it is temporary.
@@ -28,14 +27,14 @@ pub struct Current {
 }
 
 impl Current {
-    /// Returns true if the keys stay valid for at least some minutes.
+    /// Returns true if the keys do not expire within the next five minutes.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.ends.is_none_or(|end| end - HEADROOM > now())
     }
 }
 
-/// Cache of access keys that are requested again before they expire.
+/// Cache of access keys. Expiring keys are replaced by new ones.
 #[derive(Default)]
 pub struct CredentialCache(Mutex<Option<Current>>);
 
@@ -45,7 +44,7 @@ impl CredentialCache {
     /// # Errors
     /// The keys could not be requested.
     pub async fn get<E>(&self, ask: impl Future<Output = Result<Current, E>>) -> Result<Credential, E> {
-        // The lock is held during the request, so that of several tasks only one requests keys.
+        // The lock is held during the request, so that only one of several tasks requests keys.
         let mut current = self.0.lock().await;
         if let Some(current) = current.as_ref().filter(|current| current.holds()) {
             return Ok(current.credential.clone());

@@ -1,8 +1,8 @@
-//! Guarded writes: a program whose lock was taken away overwrites nothing.
+//! Guarded writes: a program that has lost its lock overwrites nothing.
 //!
-//! `force-unlock` takes a lock from a program that may still be running, and so does a session that expires. [`Guarded`] turns a
-//! [`LockedStore`] into a state client that checks this before each write: it asks whether the lock is still its own, and writes on
-//! the condition that the state is the one that was read or written last, where the service has conditional writes. After a refused
+//! A lock can be lost while its program is still running: `force-unlock` releases it, or a session expires. [`Guarded`] turns a
+//! [`LockedStore`] into a state client that checks for this before each write. It asks the service whether the lock is still its own. If
+//! the service has conditional writes, the write also requires that the state is the one that was read or written last. After a refused
 //! write, all others are refused until the lock is taken again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,8 @@ pub use crate::lock::Holder;
 use crate::lock::{self, Records};
 use crate::sum::md5_hex;
 
-/// Attempts of a write whose condition failed though the content of the state is the expected one: only metadata or the like was
-/// changed.
+/// Maximum number of attempts of a conditional write. A condition can fail although the state has the expected content, for example because
+/// only metadata has changed.
 const ATTEMPTS: u32 = 5;
 
 /// Version of a state at a service.
@@ -27,12 +27,12 @@ const ATTEMPTS: u32 = 5;
 pub enum Revision {
     /// There is no state.
     Absent,
-    /// Name of a version at the service: a generation, an ETag, an index.
+    /// Name of a version at the service, such as a generation, an ETag or an index.
     Named(String),
 }
 
 impl Revision {
-    /// Returns the revision of this name; an absent or empty name is no revision.
+    /// Returns the revision with this name; `None` if the name is absent or empty.
     #[must_use]
     pub fn named(name: Option<&str>) -> Option<Revision> {
         name.filter(|name| !name.is_empty())
@@ -45,7 +45,7 @@ impl Revision {
 pub struct Snapshot {
     /// Bytes of the state; `None` if there is none.
     pub state: Option<Vec<u8>>,
-    /// Revision, if the service has them.
+    /// Revision of the state; `None` if the service has no revisions.
     pub revision: Option<Revision>,
 }
 
@@ -57,18 +57,18 @@ impl From<Option<Vec<u8>>> for Snapshot {
 
 #[derive(Clone, Debug)]
 pub enum Written {
-    /// The state was written, and has this revision now if the service reported it.
+    /// The state was written. The revision is the new one, if the service reported it.
     Done(Option<Revision>),
-    /// The revision is not the expected one, and nothing was written.
+    /// The state does not have the expected revision, and nothing was written.
     Changed,
     /// The service reported that the lock is no longer held, and nothing was written. The text is the reason.
     LockLost(String),
 }
 
-/// Requests of a store with guarded writes: those of a [`StateClient`], and one for the holder of the lock.
+/// Requests of a store with guarded writes: the requests of a [`StateClient`], and one for the holder of a lock.
 #[async_trait]
 pub trait LockedStore: Send + Sync + 'static {
-    /// Returns the kind of workspaces that the store supports.
+    /// Returns the workspaces that the store can have.
     fn support(&self) -> WorkspaceSupport;
 
     /// Lists the existing workspaces.
@@ -76,18 +76,18 @@ pub trait LockedStore: Send + Sync + 'static {
 
     async fn read(&self, workspace: &str) -> Result<Snapshot>;
 
-    /// Replaces the state. A store whose service has conditional writes writes only if the state has the expected revision.
+    /// Replaces the state. If the service has conditional writes, the store writes only if the state has the expected revision.
     async fn write(&self, workspace: &str, state: &[u8], expected: Option<&Revision>) -> Result<Written>;
 
     /// Deletes a workspace with its state.
     async fn delete(&self, workspace: &str) -> Result<()>;
 
-    /// Returns the records that lock a workspace. A store with other locks overrides the three functions below instead.
+    /// Returns the records that lock a workspace. A store with other locks overrides `lock`, `unlock` and `holder` instead.
     fn lock_records<'s>(&'s self, _workspace: &'s str) -> Result<Records<'s>> {
         Ok(Vec::new())
     }
 
-    /// Attempts to lock a workspace, once.
+    /// Tries once to lock a workspace.
     async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
         lock::acquire(&self.lock_records(workspace)?, info).await
     }
@@ -96,15 +96,15 @@ pub trait LockedStore: Send + Sync + 'static {
         lock::release(&self.lock_records(workspace)?, id).await
     }
 
-    /// Forgets a lost lock without releasing it: the existing lock belongs to another program.
+    /// Forgets a lost lock without a request: the lock that exists at the service belongs to another program.
     async fn forget_lock(&self, _workspace: &str, _id: &str) {}
 
-    /// Returns true if the store keeps each object of a state apart, with its history.
+    /// Returns true if the store records each object of a state separately, with its history.
     fn keeps_objects(&self) -> bool {
         false
     }
 
-    /// Answers a question about the history of a workspace's state.
+    /// Answers a query about the history of a workspace's state.
     async fn inquire(&self, _workspace: &str, _question: &str) -> Result<Vec<u8>> {
         Err(problem(
             "No history of states",
@@ -120,7 +120,7 @@ pub trait LockedStore: Send + Sync + 'static {
         ))
     }
 
-    /// Returns the holder of a workspace's lock; `own` is the ID of the lock that this program took.
+    /// Returns the holder of a workspace's lock. `own` is the ID of the lock that this program has taken.
     async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
         lock::holder(&self.lock_records(workspace)?, WRITE, own).await
     }
@@ -132,16 +132,16 @@ pub struct Guarded<S> {
     workspaces: Mutex<BTreeMap<String, Entry>>,
 }
 
-/// Known lock, revision and last content of a workspace.
+/// The known lock and state of a workspace.
 #[derive(Clone, Default)]
 struct Entry {
-    /// ID of the lock that is held.
+    /// ID of the lock that this program has taken.
     lock: Option<String>,
-    /// Reason why the lock is lost.
+    /// Reason why the lock is lost; `None` if it is not.
     lost: Option<String>,
     /// The state that was read or written last.
     known: Option<Known>,
-    /// MD5 of states whose writes have failed since then. Such a write may have succeeded, with only its answer lost.
+    /// MD5 of each state whose write has failed since then. Such a write may have been carried out although its answer was lost.
     attempted: BTreeSet<String>,
 }
 
@@ -154,9 +154,9 @@ impl Entry {
 
 #[derive(Clone)]
 struct Known {
-    /// MD5 of the state; that of nothing if there is none.
+    /// MD5 of the state; that of an empty text if there is no state.
     sum: String,
-    /// Lineage and serial, which stay the same when a service changes the form of a state.
+    /// Lineage and serial. They identify the state even if a service has formatted its JSON in another way.
     mark: Option<(String, u64)>,
     revision: Option<Revision>,
 }
@@ -170,19 +170,19 @@ impl Known {
         }
     }
 
-    /// Returns true if both are the same state.
+    /// Returns true if both are the same state: equal in content, or in lineage and serial.
     fn is_same(&self, other: &Known) -> bool {
         self.sum == other.sum || self.mark.is_some() && self.mark == other.mark
     }
 }
 
-/// Returns lineage and serial of a state.
+/// Returns the lineage and the serial of a state.
 fn mark(state: &[u8]) -> Option<(String, u64)> {
     let json: Json = serde_json::from_slice(state).ok()?;
     Some((json["lineage"].as_str()?.to_owned(), json["serial"].as_u64()?))
 }
 
-/// Describes the holder of a lock.
+/// Describes the holder of a lock for messages.
 fn shown(holder: &LockInfo) -> String {
     let mut text = format!("the ID {:?}", holder.id);
     for (name, value) in [
@@ -197,7 +197,7 @@ fn shown(holder: &LockInfo) -> String {
     text
 }
 
-/// Builds the error of a refused write.
+/// Creates the error for a refused write.
 fn refusal(detail: &str) -> Diagnostics {
     problem(WRITE, detail)
 }
@@ -222,17 +222,17 @@ impl<S: LockedStore> Guarded<S> {
         let mut entries = self.entries();
         let entry = entries.entry(workspace.to_owned()).or_default();
         entry.known = Some(known);
-        // The state is known again, so earlier failed writes no longer matter.
+        // The current state is known, so earlier failed writes no longer matter.
         entry.attempted.clear();
     }
 
-    /// Records a failed write of the state with this MD5, since it may have been carried out.
+    /// Records a failed write of the state with this MD5, since it may have been carried out nevertheless.
     fn remember_attempt(&self, workspace: &str, sum: String) {
         let mut entries = self.entries();
         entries.entry(workspace.to_owned()).or_default().attempted.insert(sum);
     }
 
-    /// Marks the lock as lost, so that nothing more is written under it, and returns the error.
+    /// Marks the lock as lost, so that no further write is sent. Returns the error.
     fn lose(&self, workspace: &str, why: &str) -> Diagnostics {
         let detail = format!(
             "lock lost: {why} Nothing was written, since that could overwrite what the other program has written or is about to \
@@ -244,7 +244,7 @@ impl<S: LockedStore> Guarded<S> {
         refused
     }
 
-    /// Returns the error for a state that another program has written since it was read.
+    /// Returns the error for a state that another program has written since this program read it.
     fn overwritten(&self, workspace: &str, locked: bool) -> Diagnostics {
         match locked {
             true => self.lose(
@@ -259,12 +259,12 @@ impl<S: LockedStore> Guarded<S> {
         }
     }
 
-    /// Checks that the lock is still held by this program, so that a state may be written.
+    /// Checks that this program still holds the lock, so that it may write the state.
     async fn check(&self, workspace: &str, entry: &Entry) -> Result<()> {
         if let Some(lost) = &entry.lost {
             return Err(refusal(lost));
         }
-        // Without a lock (-lock=false, or a service without locks) only the revision protects the state.
+        // Without a lock (`-lock=false`, or a service without locks), only the revision protects the state.
         let Some(own) = &entry.lock else { return Ok(()) };
         match self.store.holder(workspace, own).await? {
             Holder::Own => Ok(()),
@@ -280,7 +280,7 @@ impl<S: LockedStore> Guarded<S> {
                     shown(&holder)
                 ),
             )),
-            // The lock cannot be read, so the content of the state decides: this program must know it.
+            // The lock cannot be read, so the state decides: if this program does not know its content, another program has written it.
             Holder::Unknown => {
                 let Some(known) = &entry.known else { return Ok(()) };
                 let there = self.store.read(workspace).await?;
@@ -318,7 +318,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let mut expected = entry.known.as_ref().and_then(|known| known.revision.clone());
         for _ in 0..ATTEMPTS {
             let written = self.store.write(workspace, &state, expected.as_ref()).await;
-            // A later attempt that finds this state recognizes it as its own.
+            // The failed write may have been carried out. A later attempt recognizes the state by this record.
             let written = written.inspect_err(|_| self.remember_attempt(workspace, sum.clone()))?;
             let revision = match written {
                 Written::Done(revision) => revision,
@@ -327,15 +327,14 @@ impl<S: LockedStore> StateClient for Guarded<S> {
                     let there = self.store.read(workspace).await?;
                     let found = Known::new(there.state.as_deref(), there.revision.clone());
                     if found.sum == sum {
-                        // An earlier attempt was carried out, and its answer was lost.
+                        // An earlier attempt was carried out, but its answer was lost.
                         self.remember(workspace, found);
                         return Ok(());
                     }
                     if !entry.is_own(&found.sum) {
                         return Err(self.overwritten(workspace, locked));
                     }
-                    // The content is the known one and only its revision differs, so the write is sent again for that
-                    // revision.
+                    // The state is the known one, and only its revision has changed, so the write is repeated with the new revision.
                     expected = there.revision;
                     continue;
                 }
@@ -356,7 +355,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         }
         self.store.delete(workspace).await?;
         if let Some(entry) = self.entries().get_mut(workspace) {
-            // A new workspace of the same name begins without a known state.
+            // A new workspace with the same name must not be compared with the deleted state.
             entry.known = None;
         }
         Ok(())
@@ -366,7 +365,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let id = self.store.lock(workspace, info).await?;
         let entry = Entry {
             lock: Some(id.clone()).filter(|id| !id.is_empty()),
-            // The ID is empty if the state has no lock.
+            // An empty ID means that the store has no locks.
             ..Entry::default()
         };
         self.entries().insert(workspace.to_owned(), entry);
@@ -382,7 +381,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
     }
 
     async fn request(&self, workspace: &str, request: &str) -> Result<()> {
-        // The store checks the lock itself, in the transaction of the request.
+        // No check here: the store checks the lock in the transaction of the request.
         self.store.request(workspace, request).await
     }
 
@@ -390,7 +389,7 @@ impl<S: LockedStore> StateClient for Guarded<S> {
         let entry = self.entry(workspace);
         let is_own = entry.lock.as_deref() == Some(id);
         match entry.lost {
-            // The refused write has reported the loss already.
+            // The loss of the lock was reported with the refused write, so unlocking is no error.
             Some(_) if is_own => self.store.forget_lock(workspace, id).await,
             _ => self.store.unlock(workspace, id).await?,
         }

@@ -1,4 +1,4 @@
-//! Tests of guarded writes with a store in memory, whose lock and state are changed by another program.
+//! Tests of guarded writes with a store in memory. Another program changes its lock and its state.
 
 use std::sync::Arc;
 
@@ -14,10 +14,9 @@ struct Service {
     lock: Option<String>,
     /// True if the service names the holder of the lock.
     tells: bool,
-    /// True if the answer to the next write is lost: the write succeeds, and its repetition fails because the
-    /// state has changed.
+    /// True if the answer to the next write is lost: the write is carried out, and its repetition fails because the state has changed.
     loses_answer: bool,
-    /// True if the next write succeeds, but returns an error.
+    /// True if the next write is carried out, but returns an error.
     breaks: bool,
     writes: u32,
     /// True if there are workspaces other than the default one.
@@ -39,7 +38,7 @@ impl Memory {
         self.0.lock().unwrap()
     }
 
-    /// Writes a state as another program does.
+    /// Writes a state as another program would.
     fn changed(&self, text: &str) {
         let mut service = self.service();
         service.revision += 1;
@@ -137,7 +136,7 @@ fn state(serial: u64) -> String {
     format!("{{\"version\":4,\"lineage\":\"l\",\"serial\":{serial}}}")
 }
 
-/// Returns a client that holds the lock and has read the state with serial 1.
+/// Returns a client that holds the lock and has read a state with serial 1, and the ID of the lock.
 async fn holding(memory: &Memory) -> (Guarded<Memory>, String) {
     memory.changed(&state(1));
     let client = Guarded::new(memory.clone());
@@ -161,13 +160,13 @@ async fn a_lock_that_another_program_holds_or_that_nobody_holds_is_lost_for_good
         let detail = refused(&client, 3).await;
         assert!(detail.starts_with("lock lost: "), "{detail}");
         assert_eq!(detail.contains("\"another\" of me@here"), other.is_some(), "{detail}");
-        // The write is rejected even if the other program has ended, and nothing has changed.
+        // Writes stay refused even if the lock has the client's ID again and the state is unchanged.
         memory.service().lock = Some(id.clone());
         refused(&client, 3).await;
         assert_eq!(memory.text(), state(2));
         memory.service().lock = other;
         client.unlock(W, &id).await.expect("it was reported already");
-        // Writes are allowed again with a new lock of its own.
+        // After taking a new lock, the client may write again.
         client.lock(W, LockInfo::of_this_process("test")).await.unwrap();
         client.read(W).await.unwrap();
         client.write(W, state(3).into()).await.unwrap();
@@ -210,7 +209,7 @@ async fn after_a_write_that_failed_and_was_done_the_next_one_is_no_surprise() {
         let later = state(2).replace('}', ",\"resources\":[]}");
         client.write(W, later.clone().into()).await.unwrap();
         assert_eq!(memory.text(), later);
-        // A later state by another program is not mistaken for an own one.
+        // A later state of another program is not taken for the client's own.
         memory.changed(&state(4));
         let detail = refused(&client, 3).await;
         assert!(detail.starts_with("lock lost: "), "{detail}");

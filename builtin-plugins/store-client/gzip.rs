@@ -1,4 +1,4 @@
-//! Gzip compression of states, in which some services store them.
+//! Gzip compression of states, for services that store them compressed.
 
 use std::io::{Read as _, Result, Write as _};
 

@@ -1,22 +1,22 @@
-//! Common parts of the state stores behind web servers: an HTTP client with TLS settings, retries and errors for users, and the logic that
-//! all stores share.
+//! Common parts of the state stores that use web services: an HTTP client, and the logic that all stores share.
 //!
-//! - [`HttpClient`]: sends requests. Responses are read as a whole; no status is an error by itself.
-//! - [`Tls`]: trusted servers, and the client certificate.
-//! - [`Retries`]: number of retries, and the waits between.
-//! - [`Failure`]: a request without an answer; [`Failure::diagnostic`] adds advice.
+//! - [`HttpClient`] sends requests. It reads responses as a whole, and treats no status as an error.
+//! - [`Tls`] has the trusted authorities and the client certificate.
+//! - [`Retries`] has the number of retries, and the pauses between them.
+//! - [`Failure`] is a request without an answer; [`Failure::diagnostic`] adds advice.
 //!
-//! Nothing is prepared before a request needs it: the root certificates of the machine are read when a server presents a certificate that
-//! they must verify.
+//! Nothing is prepared before a request needs it. For example, the root certificates of the system are read when a server presents a
+//! certificate that they have to verify.
 //!
-//! A store consists of its requests: it implements [`guard::LockedStore`] and, for its locks, [`lock::LockRecord`]. The rest is here:
+//! A store consists of its requests: it implements [`guard::LockedStore`] and, for its locks, [`lock::LockRecord`]. These modules have the
+//! rest:
 //!
 //! - [`guard`]: writes that are refused after the loss of a lock. [`lock`]: acquisition and release of locks. [`consistent`]: states whose
-//!   checksum is kept elsewhere. [`listing`]: workspaces from lists of names, page by page.
-//! - [`about`]: texts of diagnostics. [`arguments`]: values from configuration and environment. [`profile`]: files of the clouds' command
+//!   checksum is stored separately. [`listing`]: workspaces from paginated lists of object names.
+//! - [`about`]: texts of diagnostics. [`arguments`]: values from configuration and environment. [`profile`]: profile files of cloud command
 //!   lines. [`gzip`]: compression.
 //! - [`oauth`]: access tokens and signed JWTs. [`credential`]: access keys that expire. [`machine`]: access keys of a machine's role.
-//! - [`name`] and [`sum`]: names of objects in addresses, and checksums in headers. [`xml`]: parsing of flat XML documents.
+//! - [`name`] and [`sum`]: object names in URLs, and checksums in headers. [`xml`]: parsing of flat XML documents.
 //!
 //! The feature `testing` has a small web server for the tests of stores.
 //!

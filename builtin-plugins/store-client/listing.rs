@@ -18,8 +18,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Reads a response of S3's ListObjects, version 1. The next page begins after `NextMarker`, or after the last name if there is
-    /// none.
+    /// Reads a response of S3's ListObjects, version 1. The next page begins after `NextMarker`, or after the last name if there is no
+    /// marker.
     ///
     /// # Errors
     /// The response is not a complete XML document.
@@ -36,7 +36,7 @@ impl Page {
     }
 }
 
-/// Returns the query of S3's ListObjects, version 1, for the page of a bucket's objects with a prefix that begins after `place`.
+/// Returns the query of S3's ListObjects, version 1, for object names with a prefix. `place` is the marker after which the page begins.
 #[must_use]
 pub fn bucket_query<'q>(prefix: &'q str, place: Option<&'q str>) -> [(&'static str, &'q str); 3] {
     [
@@ -46,10 +46,10 @@ pub fn bucket_query<'q>(prefix: &'q str, place: Option<&'q str>) -> [(&'static s
     ]
 }
 
-/// Returns the names on all pages of a list. `page` requests the page that begins at a marker, first without one.
+/// Returns the names on all pages of a list. `page` requests the page that begins at a marker; the first page has none.
 ///
 /// # Errors
-/// Those of `page`; or the service returned the same page again.
+/// A request failed, or the service returned the same page again.
 pub async fn names<F>(about: About<'_>, mut page: impl FnMut(Option<String>) -> F) -> Result<Vec<String>>
 where
     F: Future<Output = Result<Page>>,
@@ -63,7 +63,7 @@ where
         if next.is_none() {
             return Ok(names);
         }
-        // A repeated position would make the list endless.
+        // A repeated marker would make the list endless.
         if next == place {
             let detail = format!("{} failed: the service answers with the same page again.", about.what);
             return Err(problem(about.summary, detail));
@@ -72,15 +72,15 @@ where
     }
 }
 
-/// Returns the workspaces of objects named `prefix` + workspace + `end`, sorted. The default workspace comes first, whether it has an
-/// object or not.
+/// Returns the workspaces whose states are objects named `prefix` + workspace + `end`, sorted. The default workspace comes first, even if
+/// it has no object.
 #[must_use]
 pub fn workspaces<'n>(names: impl IntoIterator<Item = &'n str>, prefix: &str, end: &str) -> Vec<String> {
     let workspace = |name: &'n str| name.strip_prefix(prefix)?.strip_suffix(end);
     let found: BTreeSet<&str> = names
         .into_iter()
         .filter_map(workspace)
-        // A name with a slash belongs to another directory below the prefix.
+        // A name with a slash belongs to a directory below the prefix.
         .filter(|name| !name.is_empty() && !name.contains('/') && *name != DEFAULT)
         .collect();
     [DEFAULT].into_iter().chain(found).map(str::to_owned).collect()

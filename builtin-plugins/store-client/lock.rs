@@ -1,11 +1,11 @@
 //! Locks of states by records that only one program can create.
 //!
-//! Services differ in the kind of record (an object, a row of a table, a lease) and in the condition for its creation: a
-//! [`LockRecord`] has these requests. The logic for their answers is in [`acquire`], [`release`] and [`holder`]. An answer can be
-//! lost after its request was carried out, and another program can act between two requests. So a record is read whenever its holder
-//! is not certain, and only the ID in it decides.
+//! Services differ in the kind of record (an object, a row of a table, a lease) and in the condition for its creation, so each store
+//! implements the requests of a [`LockRecord`]. The logic for their answers is in [`acquire`], [`release`] and [`holder`]. The answer to a
+//! request can be lost after the request was carried out, and another program can act between two requests. So whenever the holder is not
+//! certain, the record is read, and the ID in it decides.
 //!
-//! A state can have several records that are locked together: those of `s3` are an object and an item of a table.
+//! A state can have several records that are locked together: `s3` uses an object and an item of a table.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use monoform_sdk::{Diagnostics, Result, async_trait};
 
 use crate::about::{LOCK, UNLOCK, details, problem};
 
-/// Attempts to create or remove a record while other programs change it between two requests.
+/// Maximum number of attempts to create or remove a record while other programs change it between two requests.
 const ATTEMPTS: u32 = 10;
 
-/// Attempts to take a lock whose holder is unknown, and the pause between them.
+/// Maximum number of attempts to take a lock whose holder is unknown, and the pause between them.
 const SETTLING_ATTEMPTS: u32 = 4;
 const SETTLING_PAUSE: Duration = Duration::from_millis(400);
 
@@ -27,47 +27,47 @@ pub type Records<'s> = Vec<Box<dyn LockRecord + 's>>;
 /// Requests for one record of a lock.
 #[async_trait]
 pub trait LockRecord: Send + Sync {
-    /// Returns the name of the record for messages, with its kind: `the lock file "x" in the bucket "y"`.
+    /// Returns the kind and name of the record for messages: `the lock file "x" in the bucket "y"`.
     fn name(&self) -> String;
 
-    /// Returns the path of the state for the record's content.
+    /// Returns the path of the state, which becomes `Path` of the lock info.
     fn path(&self) -> String;
 
-    /// Creates the record with this content, unless it exists.
+    /// Creates the record with this lock info, unless the record exists.
     async fn create(&self, info: &LockInfo) -> std::result::Result<Created, LockError>;
 
-    /// Reads the record; `None` if the state is not locked. `summary` is that of the diagnostic.
+    /// Reads the record; `None` if the state is not locked. `summary` is the summary for an error.
     async fn find(&self, summary: &str) -> Result<Option<Found>>;
 
-    /// Removes the record; only in the version that was found, where the service has conditions.
+    /// Removes the record. If the service has conditional requests, removes it only in the version that was found.
     async fn remove(&self, found: &Found) -> Result<Removed>;
 }
 
 #[derive(Clone, Debug)]
 pub enum Created {
-    /// The record was created, and is released by this ID.
+    /// The record was created. The ID releases it.
     Done(String),
-    /// Nothing was created: the record exists, or existed when the request was answered.
+    /// Nothing was created, because the record already existed.
     Exists,
 }
 
 #[derive(Clone, Debug)]
 pub enum Removed {
     Done,
-    /// Nothing was removed: the record is another one than was found.
+    /// Nothing was removed, because the record has changed since it was found.
     Changed,
 }
 
-/// Record of a lock that is held.
+/// Record of an existing lock.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Content of the record, with the ID that releases the lock. Empty if the record has none.
+    /// Lock info in the record, with the ID that releases the lock. Empty if the record has no lock info.
     pub info: LockInfo,
-    /// ID that the holder chose, where the service assigns another one.
+    /// ID that the holder chose, if the service assigns a different one.
     pub chosen_id: Option<String>,
-    /// Version for the condition of a removal.
+    /// Version of the record, for a conditional removal.
     pub version: Option<String>,
-    /// Advice for a record that does not name its holder.
+    /// Advice for the user if the record does not name its holder.
     pub anonymous: Option<String>,
 }
 
@@ -80,8 +80,8 @@ impl Found {
         }
     }
 
-    /// Describes a record of a service that assigns the ID by which a lock is released. The ID that the holder itself
-    /// has chosen is in `info`.
+    /// Creates the record of a service that assigns the ID by which a lock is released. The ID in `info` is the one that the holder has
+    /// chosen.
     #[must_use]
     pub fn with_id(mut info: LockInfo, id: String) -> Found {
         let chosen_id = Some(std::mem::replace(&mut info.id, id));
@@ -91,7 +91,7 @@ impl Found {
         }
     }
 
-    /// Reads a record whose content should be JSON.
+    /// Reads a record whose content should be lock info in JSON.
     #[must_use]
     pub fn of_text(text: &str) -> Found {
         match LockInfo::from_json(text.as_bytes()) {
@@ -105,7 +105,7 @@ impl Found {
         }
     }
 
-    /// Returns true if the record was created for this lock.
+    /// Returns true if the record was created for the lock with this lock info.
     fn is_of(&self, info: &LockInfo) -> bool {
         !info.id.is_empty() && self.chosen_id.as_ref().unwrap_or(&self.info.id) == &info.id
     }
@@ -114,18 +114,19 @@ impl Found {
 /// Holder of a lock.
 #[derive(Clone, Debug)]
 pub enum Holder {
-    /// The lock with the ID of this program.
+    /// This program.
     Own,
-    /// The lock is free.
+    /// Nobody: the lock is free.
     Free,
-    /// Another program holds the lock.
+    /// Another program.
     Other(Box<LockInfo>),
-    /// Unknown to the service, or the lock was lost temporarily: only the state itself can show whether another program has written.
+    /// Unknown: the service cannot tell, or the lock was temporarily lost. Only the state itself can show whether another program has
+    /// written.
     Unknown,
 }
 
 impl Holder {
-    /// Returns the holder that the content of a lock names.
+    /// Returns the holder according to the lock info that was found.
     #[must_use]
     pub fn new(found: Option<LockInfo>, own: &str) -> Holder {
         match found {
@@ -142,7 +143,7 @@ enum Released {
     NotHeld,
 }
 
-/// Takes the lock of a state: all of its records or none. Returns the ID that releases it, which is empty if nothing locks the state.
+/// Takes the lock of a state: all of its records or none. Returns the ID that releases the lock; an empty ID if the state has no records.
 ///
 /// # Errors
 /// Another program holds the lock, or a request failed.
@@ -152,7 +153,7 @@ pub async fn acquire(records: &Records<'_>, mut info: LockInfo) -> std::result::
         info.path = record.path();
         let taken = settled(|| acquire_record(&**record, &info)).await;
         match taken {
-            // All records have the same ID, unless the service assigns its own.
+            // All records get the same ID, unless the service assigns its own.
             Ok(own) => id = own,
             Err(error) => return Err(give_back(&records[..index], &id, error).await),
         }
@@ -169,9 +170,9 @@ async fn acquire_record(record: &dyn LockRecord, info: &LockInfo) -> std::result
             Err(held) => return Err(held),
         };
         match (record.find(LOCK).await, failed) {
-            // An earlier attempt was carried out, and its answer was lost.
+            // An earlier attempt was carried out, but its answer was lost.
             (Ok(Some(found)), _) if found.is_of(info) => return Ok(found.info.id),
-            // A record without a holder does not explain a failed request: that failure is reported below.
+            // If a request failed, a record without a holder does not explain why, so the failure is reported below.
             (Ok(Some(found)), failed) if failed.is_none() || found.anonymous.is_none() => {
                 return Err(held(record, found, failed));
             }
@@ -185,7 +186,7 @@ async fn acquire_record(record: &dyn LockRecord, info: &LockInfo) -> std::result
     Err(LockError::held(None, message))
 }
 
-/// Builds the error for a lock that is held by the program in this record.
+/// Creates the error for a lock whose holder is in this record.
 fn held(record: &dyn LockRecord, found: Found, failed: Option<Diagnostics>) -> LockError {
     let mut message = format!("the state is already locked: {} has a holder.", record.name());
     if let Some(problems) = failed {
@@ -197,7 +198,7 @@ fn held(record: &dyn LockRecord, found: Found, failed: Option<Diagnostics>) -> L
     }
 }
 
-/// Releases the records that were created before taking the lock failed.
+/// Releases the records that were created before the lock could not be taken.
 async fn give_back(taken: &[Box<dyn LockRecord + '_>], id: &str, error: LockError) -> LockError {
     for record in taken {
         if let Err(problems) = release_record(&**record, id).await {
@@ -213,7 +214,8 @@ async fn give_back(taken: &[Box<dyn LockRecord + '_>], id: &str, error: LockErro
     error
 }
 
-/// Releases the lock with this ID. Some of several records may be missing, if a program was killed before it created them.
+/// Releases the lock with this ID. It is no error if some of several records are missing: a program may have been killed before it created
+/// them.
 ///
 /// # Errors
 /// The state is not locked, the lock has another ID, or a request failed.
@@ -224,7 +226,7 @@ pub async fn release(records: &Records<'_>, id: &str) -> Result<()> {
         match release_record(&**record, id).await {
             Ok(Released::Now) => is_held = true,
             Ok(Released::NotHeld) => {}
-            // A failure must not keep the other records locked.
+            // Continues after a failure, so that the other records do not stay locked.
             Err(failed) => problems.append(failed),
         }
     }
@@ -243,19 +245,19 @@ async fn release_record(record: &dyn LockRecord, id: &str) -> Result<Released> {
     for attempt in 0..ATTEMPTS {
         let found = match record.find(UNLOCK).await? {
             Some(found) if found.info.id == id && !id.is_empty() => found,
-            // The earlier attempt was carried out, and its answer was lost.
+            // An earlier attempt was carried out, but its answer was lost.
             _ if attempt > 0 => return Ok(Released::Now),
             None => return Ok(Released::NotHeld),
             Some(found) => return Err(mismatch(record, &found, id)),
         };
         match record.remove(&found).await {
             Ok(Removed::Done) => return Ok(Released::Now),
-            // The record has changed since it was read; if it still has our ID, it is removed in its new version.
+            // The record has changed since it was read. It is read again, and removed if it still has the ID of this lock.
             Ok(Removed::Changed) => {}
             Err(problems) => match record.find(UNLOCK).await {
                 Ok(Some(found)) if found.info.id == id => return Err(problems),
                 Err(_) => return Err(problems),
-                // The removal was carried out, and its answer was lost.
+                // The removal was carried out, but its answer was lost.
                 Ok(_) => return Ok(Released::Now),
             },
         }
@@ -276,7 +278,7 @@ fn mismatch(record: &dyn LockRecord, found: &Found, id: &str) -> Diagnostics {
     problem(UNLOCK, detail)
 }
 
-/// Returns the holder of a lock. It is this program only if all records are its own.
+/// Returns the holder of a lock. The holder is this program only if it holds all records.
 ///
 /// # Errors
 /// A record cannot be read.
@@ -284,7 +286,7 @@ pub async fn holder(records: &Records<'_>, summary: &str, own: &str) -> Result<H
     let mut holder = Holder::Free;
     for record in records {
         holder = match record.find(summary).await? {
-            // A service may store lock and holder separately; without an ID they cannot be compared.
+            // Without an ID, the holder cannot be determined. A service may store the lock and its holder separately.
             Some(found) if found.info.id.is_empty() => Holder::Unknown,
             found => Holder::new(found.map(|found| found.info), own),
         };
@@ -295,11 +297,11 @@ pub async fn holder(records: &Records<'_>, summary: &str, own: &str) -> Result<H
     Ok(holder)
 }
 
-/// Repeats `attempt` while the lock is held by an unknown holder. `-lock-timeout` waits only for a lock with a known holder, and
-/// stores that write the lock before its holder have an unknown one for a short time.
+/// Repeats `attempt` while the lock is held by an unknown holder. Some stores write the lock before its holder, so that the holder is
+/// unknown for a short time. `-lock-timeout` would not wait in that case, because it waits only for a known holder.
 ///
 /// # Errors
-/// Those of the last attempt.
+/// The error of the last attempt.
 pub async fn settled<F>(mut attempt: impl FnMut() -> F) -> std::result::Result<String, LockError>
 where
     F: Future<Output = std::result::Result<String, LockError>>,

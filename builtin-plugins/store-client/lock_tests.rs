@@ -1,4 +1,4 @@
-//! Tests of locks with a record in memory, lost answers, and other programs between two requests.
+//! Tests of locks with a record in memory, with lost answers and with other programs that act between two requests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,11 +11,11 @@ use super::*;
 enum Fault {
     #[default]
     None,
-    /// The request is carried out, and repeated because its answer is lost.
+    /// The request is carried out. Its answer is lost, so the request is repeated.
     Repeated,
-    /// The request is carried out, and fails for the client.
+    /// The request is carried out, but the client gets an error.
     Unanswered,
-    /// The request fails without an effect.
+    /// The request has no effect, and the client gets an error.
     Refused,
 }
 
@@ -24,7 +24,7 @@ struct Service {
     record: Option<Found>,
     /// Fault of the next request that creates or removes the record.
     fault: Fault,
-    /// Number of times that an existing record disappears before it is read.
+    /// Number of times that an existing record is removed before it can be read.
     vanishing: u32,
     creations: u32,
 }
@@ -234,7 +234,7 @@ async fn several_records_are_taken_together_or_not_at_all() {
     let both = records(&[&first, &second]);
     assert_eq!(acquire(&both, info("own")).await.unwrap(), "own");
     assert!(matches!(holder(&both, LOCK, "own").await.unwrap(), Holder::Own));
-    // A record that a killed program had not created yet does not prevent releasing the other one.
+    // The second record is missing, as if its program had been killed before creating it. The first one can still be released.
     second.service().record = None;
     assert!(matches!(holder(&both, LOCK, "own").await.unwrap(), Holder::Free));
     release(&both, "own").await.unwrap();

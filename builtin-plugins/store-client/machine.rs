@@ -1,4 +1,4 @@
-//! Access keys of a machine's role, from the metadata service of its cloud.
+//! Access keys for the role of a virtual machine, from the metadata service of its cloud.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::credential::Current;
 use crate::name::encoded;
 use crate::tls::TlsError;
 
-/// Reason why a machine has no keys of a role.
+/// Reason why the metadata service provides no keys.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
     #[error(transparent)]
@@ -24,8 +24,8 @@ pub enum MachineError {
     NoKeys(StatusCode),
 }
 
-/// Requests the keys of a role. `service` is the address below which the roles are, `patience` the limit of one request, and
-/// `read` takes the keys out of an answer.
+/// Requests the keys of a role. `service` is the URL below which the roles are, `patience` is the time limit of one request, and `read`
+/// takes the keys from an answer.
 ///
 /// # Errors
 /// There was no answer, or it has no keys.
@@ -37,11 +37,11 @@ pub async fn of_machine(
 ) -> Result<Current, MachineError> {
     let url = Url::parse(&format!("{service}/{}", encoded(role)))?;
     let http = HttpClient::new(Settings {
-        // The address has a meaning on this machine only: a proxy would reach another service.
+        // No proxy, since the address is local to the machine, and a proxy would reach another service.
         proxy: Proxy::None,
         timeout: Some(patience),
         retries: Retries {
-            // On other machines nothing answers at this address, which should not delay a command for long.
+            // A machine outside of the cloud gets no answer at this address, which should not delay a command for long.
             max: 1,
             wait_min: Duration::from_millis(200),
             ..Retries::default()

@@ -1,14 +1,14 @@
-//! Names of objects, and their encoding in addresses.
+//! Names of objects, and their encoding in URLs.
 
 use monoform_sdk::state_store::DEFAULT;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Characters to encode in a part of a path or query: all but the unreserved ones of RFC 3986.
+/// Characters to encode in a part of a path or query: all except the unreserved characters of RFC 3986.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// Characters to encode in a path, in which slashes are kept.
+/// Characters to encode in a path: the same, except that slashes are kept.
 const PATH: &AsciiSet = &PART.remove(b'/');
 
-/// Joins the parts of a name and removes empty parts, `.` and `..`, as Terraform does.
+/// Joins the parts of a name. Empty parts, `.` and `..` are removed, as in Terraform.
 #[must_use]
 pub fn joined(parts: &[&str]) -> String {
     let mut out: Vec<&str> = Vec::new();
@@ -22,8 +22,7 @@ pub fn joined(parts: &[&str]) -> String {
     out.join("/")
 }
 
-/// Returns the name of a state's object: `PREFIX/KEY` for the default workspace, `PREFIX/WORKSPACE/KEY` for the
-/// others.
+/// Returns the object name of a state: `PREFIX/KEY` for the default workspace, `PREFIX/WORKSPACE/KEY` for others.
 #[must_use]
 pub fn state_object(prefix: &str, workspace: &str, key: &str) -> String {
     match workspace {

@@ -1,5 +1,5 @@
-//! OAuth 2 access tokens, requested by form and cached until shortly before they expire; and JWTs signed with an RSA key, by
-//! which programs request tokens.
+//! OAuth 2 access tokens, which are cached until shortly before they expire, and JWTs signed with an RSA key, with which programs request
+//! tokens.
 
 #![expect(clippy::disallowed_methods, reason = "a signed statement has the time in it")]
 
@@ -20,14 +20,14 @@ use url::Url;
 
 use crate::client::{Answer, Failure, HttpClient};
 
-/// Time before its expiry from which a token is no longer used.
+/// A token is not used in this time before its expiry.
 const HEADROOM: Duration = Duration::from_secs(120);
 
 /// An access token.
 #[derive(Clone)]
 pub struct Token {
     pub text: String,
-    /// Expiry, if it is known.
+    /// Expiry; `None` if it is unknown or the token does not expire.
     pub expires: Option<Instant>,
 }
 
@@ -50,7 +50,7 @@ impl Token {
         }
     }
 
-    /// Creates a token that expires at a timestamp of RFC 3339; without expiry if it cannot be parsed.
+    /// Creates a token that expires at an RFC 3339 timestamp. If the timestamp cannot be parsed, the token has no expiry.
     #[must_use]
     pub fn until(text: impl Into<String>, time: &str) -> Token {
         let left = time
@@ -63,13 +63,13 @@ impl Token {
         }
     }
 
-    /// Returns the value of the header `authorization`; `None` if the token has characters that no header can have.
+    /// Returns the value of the header `authorization`; `None` if the token has characters that are not allowed in a header.
     #[must_use]
     pub fn bearer(&self) -> Option<HeaderValue> {
         bearer(&self.text)
     }
 
-    /// Returns true if the token stays valid for at least some minutes.
+    /// Returns true if the token does not expire within the next two minutes.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.expires.is_none_or(|at| at > Instant::now() + HEADROOM)
@@ -85,16 +85,16 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Returns the value of the header `authorization` for a token.
+/// Returns the value of the header `authorization` for a token; `None` if the token has characters that are not allowed in a header.
 #[must_use]
 pub fn bearer(token: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
-    // The mark keeps the token out of logs of headers.
+    // A sensitive value does not appear in debug output.
     value.set_sensitive(true);
     Some(value)
 }
 
-/// Cache of a token that is requested again before it expires.
+/// Cache of a token. An expiring token is replaced by a new one.
 #[derive(Default)]
 pub struct TokenCache(Mutex<Option<Token>>);
 
@@ -104,7 +104,7 @@ impl TokenCache {
     /// # Errors
     /// The token could not be requested.
     pub async fn get<E>(&self, ask: impl Future<Output = Result<Token, E>>) -> Result<Token, E> {
-        // The lock is held during the request, so that of several tasks only one requests a token.
+        // The lock is held during the request, so that only one of several tasks requests a token.
         let mut current = self.0.lock().await;
         if let Some(token) = current.as_ref().filter(|token| token.holds()) {
             return Ok(token.clone());
@@ -115,7 +115,7 @@ impl TokenCache {
     }
 }
 
-/// Sends a form by POST.
+/// Sends a POST request with a form.
 ///
 /// # Errors
 /// There was no answer.
@@ -131,13 +131,13 @@ pub async fn send_form(http: &HttpClient, url: &Url, form: &[(&str, &str)]) -> R
     http.send(Method::POST, url, headers, Some(body.into_bytes())).await
 }
 
-/// Reads the token in an answer.
+/// Reads the token from an answer.
 ///
 /// # Errors
 /// The answer has no token.
 pub fn token_in(answer: &Answer) -> Result<Token, TokenError> {
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-    // Some servers write numbers as text.
+    // Some servers send numbers as text.
     let seconds = &json["expires_in"];
     let seconds = seconds.as_u64().or_else(|| seconds.as_str()?.parse().ok());
     match json["access_token"].as_str() {
@@ -149,7 +149,7 @@ pub fn token_in(answer: &Answer) -> Result<Token, TokenError> {
     }
 }
 
-/// Error of a server that issues no token, with advice.
+/// Error of a server that did not issue a token, with advice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the status is {status}{}{}", self.description(), self.hint())]
 pub struct TokenError {
@@ -160,11 +160,11 @@ pub struct TokenError {
 }
 
 impl TokenError {
-    /// Reads the error in an answer without a token.
+    /// Reads the error from an answer without a token.
     #[must_use]
     pub fn from_answer(answer: &Answer) -> TokenError {
         let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
-        // OAuth has a text as error code; Google's services have an object.
+        // In OAuth, the error code is a text. Google's services send an object.
         let error = &json["error"];
         let code = error.as_str().or_else(|| error["status"].as_str());
         let description = json["error_description"].as_str().or_else(|| error["message"].as_str());
@@ -184,7 +184,7 @@ impl TokenError {
     }
 
     fn hint(&self) -> &'static str {
-        // Signed requests have a time in them, so a wrong clock is the usual reason.
+        // Signed requests contain the time, so a wrong clock is the usual reason.
         let lower = self.description.to_ascii_lowercase();
         if ["iat", "timeframe", "not within its valid time"]
             .iter()
@@ -204,7 +204,7 @@ fn shortened(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(300).collect()
 }
 
-/// Returns the seconds since 1970 by the clock of this machine.
+/// Returns the seconds since 1970 according to the clock of this machine.
 #[must_use]
 pub fn now() -> i64 {
     jiff::Timestamp::now().as_second()
@@ -244,7 +244,7 @@ impl PrivateKey {
     /// Signs bytes by PKCS #1 version 1.5 with SHA-256.
     ///
     /// # Errors
-    /// The key is no RSA key.
+    /// The key is not an RSA key.
     pub fn sign_sha256(&self, bytes: &[u8]) -> Result<Vec<u8>, KeyError> {
         let key = trust::PROVIDER
             .key_provider
@@ -257,10 +257,10 @@ impl PrivateKey {
     }
 }
 
-/// Makes a JSON Web Token with the algorithm RS256. `header` has the fields beside `alg` and `typ`.
+/// Creates a JSON Web Token that is signed with the algorithm RS256. `header` has the fields besides `alg` and `typ`.
 ///
 /// # Errors
-/// The key is no RSA key.
+/// The key is not an RSA key.
 pub fn signed_statement(header: &[(&str, &str)], claims: &Json, key: &PrivateKey) -> Result<String, KeyError> {
     let mut head = json!({"alg": "RS256", "typ": "JWT"});
     for (name, value) in header {

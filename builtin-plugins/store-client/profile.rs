@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use http::json_reason;
 use serde_json::Value as Json;
 
-/// Reason why a file cannot be read, as a part of a sentence.
+/// Reason why a file cannot be used, as a part of a sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error("{}: {source}", path.display())]
@@ -14,7 +14,7 @@ pub enum ProfileError {
     NotJson { path: PathBuf, source: serde_json::Error },
 }
 
-/// Reads a JSON file; `None` if there is none.
+/// Reads a JSON file; `None` if the file does not exist.
 ///
 /// # Errors
 /// The file cannot be read, or is not JSON.
@@ -44,6 +44,7 @@ pub struct UnreadableFile {
     pub source: std::io::Error,
 }
 
+/// Reads a text file.
 ///
 /// # Errors
 /// The file cannot be read.

@@ -1,4 +1,4 @@
-//! Checksums, and signatures with a shared key, in the encodings for requests.
+//! Checksums and HMAC signatures, in the encodings that requests use.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -71,7 +71,7 @@ pub fn hmac_sha256(key: &[u8], text: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Checksums of the empty text, and the examples of RFC 2202 and RFC 4231 (case 2).
+    /// Checksums of the empty text, and the HMAC examples of RFC 2202 and RFC 4231 (case 2).
     #[test]
     fn sums_are_those_of_the_standards() {
         assert_eq!(md5_hex(b""), "d41d8cd98f00b204e9800998ecf8427e");

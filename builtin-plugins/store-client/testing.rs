@@ -1,4 +1,4 @@
-//! A small web server for the tests of stores: each response is a function of the request.
+//! A small web server for the tests of stores. A function computes the response to each request.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 pub struct Asked {
     pub method: String,
     pub target: String,
-    /// Headers by names in lower case.
+    /// Headers by lower-case name.
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
 }
@@ -68,7 +68,7 @@ impl Reply {
 
 type Answer = dyn Fn(&Asked) -> Reply + Send + Sync;
 
-/// A server that lives as long as the runtime of the test.
+/// A server that runs until the runtime of the test ends.
 #[derive(Clone)]
 pub struct Server {
     address: String,
@@ -76,6 +76,7 @@ pub struct Server {
 }
 
 impl Server {
+    /// Starts a server. `answer` computes the response to each request.
     ///
     /// # Panics
     /// No port is free.
@@ -120,7 +121,7 @@ async fn serve(stream: TcpStream, answer: Arc<Answer>, asked: Arc<Mutex<Vec<Aske
         for (name, value) in &reply.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        // A response to HEAD announces the length of a body that does not follow, and 204 and 304 have no body.
+        // The body of a response to HEAD is not sent, although its length is announced. Responses with status 204 and 304 have no body.
         let own_length = reply
             .headers
             .iter()

@@ -1,4 +1,4 @@
-//! TLS settings of a client: trusted servers, and the client certificate.
+//! TLS settings of a client: trusted authorities, and the client certificate.
 
 use std::sync::Arc;
 
@@ -31,18 +31,18 @@ pub enum TlsError {
     Library(#[from] Error),
 }
 
-/// Certificates of a configuration.
+/// TLS settings from the configuration of a store.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
-    /// PEM text of the authorities that are trusted instead of those of the system.
+    /// Trusted authorities as PEM text, instead of those of the system.
     pub authorities: Option<String>,
-    /// True if every server is trusted.
+    /// True if certificates of servers are not verified.
     pub insecure: bool,
-    /// Client certificate and its key as PEM text.
+    /// Client certificate and private key as PEM text.
     pub client: Option<(String, String)>,
     /// True if the name in the server's certificate is not checked.
     pub any_name: bool,
-    /// Name that the server's certificate must have, if it is not the one in the address.
+    /// Name that the server's certificate must have, instead of the host name in the URL.
     pub server_name: Option<String>,
 }
 
@@ -80,7 +80,7 @@ impl Tls {
     }
 }
 
-/// Verifies certificates, but may accept any name in them, or require another name than that of the address.
+/// Verifies certificates with a different check of the name: any name is accepted, or another name than that in the URL is required.
 #[derive(Debug)]
 struct NameVerifier {
     verifier: Verifier,
@@ -102,7 +102,7 @@ impl ServerCertVerifier for NameVerifier {
             .verifier
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // The verifier checks the name last, so the chain and the validity are right.
+            // The verifier checks the name last, so this error means that chain and validity period are correct.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.any_name => Ok(ServerCertVerified::assertion()),

@@ -1,8 +1,8 @@
-//! XML responses. The clouds' services send flat documents, in which the name of an element is enough to find it.
+//! XML responses. Cloud services send flat documents, in which an element can be found by its name alone.
 
 use crate::client::{Answer, Failure};
 
-/// Elements of a document by name without namespace.
+/// Elements of a document: name without namespace, and text.
 #[derive(Debug)]
 pub struct Xml(Vec<(String, String)>);
 
@@ -12,7 +12,7 @@ impl Xml {
     /// # Errors
     /// The text is not one complete document, or it has a document type declaration.
     pub fn parse(text: &str) -> Result<Xml, roxmltree::Error> {
-        // The parser refuses document type declarations by default, so entities cannot grow.
+        // By default, the parser refuses document type declarations, so a document cannot define entities that expand without limit.
         let document = roxmltree::Document::parse(text)?;
         let elements = document.root().descendants().filter(roxmltree::Node::is_element);
         let read = |element: roxmltree::Node<'_, '_>| {
@@ -29,7 +29,7 @@ impl Xml {
     /// # Errors
     /// The response is not one complete document.
     pub fn from_answer(answer: &Answer) -> Result<Xml, Failure> {
-        // If a broken list counted as an empty document, it would mean that there are no objects.
+        // An incomplete list is an error: as an empty document, it would mean that there are no objects.
         Xml::parse(&answer.text()).map_err(|why| Failure {
             message: format!("the answer is not the XML document that it should be: {why}."),
             passing: false,
@@ -51,13 +51,13 @@ impl Xml {
     }
 }
 
-/// Returns the text of the first element of this name in a response that may not be XML, such as that of an error.
+/// Returns the text of the first element with this name in a response that may not be XML, such as an error page.
 #[must_use]
 pub fn tag(text: &str, name: &str) -> Option<String> {
     Xml::parse(text).ok()?.text(name).map(str::to_owned)
 }
 
-/// Returns true if an answer says that the bucket itself does not exist, not only the object.
+/// Returns true if the error is about the bucket itself, which does not exist, and not about an object.
 #[must_use]
 pub fn is_about_bucket(answer: &Answer) -> bool {
     tag(&answer.text(), "Code").as_deref() == Some("NoSuchBucket")

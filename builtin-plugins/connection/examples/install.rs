@@ -1,8 +1,8 @@
-//! An example of a provisioner: installs a text as a program on another machine, and runs it.
+//! Example of a provisioner: writes a script to another machine, and runs it.
 //!
-//! This is all there is to an external provisioner: a crate that depends on `monoform-sdk` and `monoform-connection`, with this
-//! file as its `main.rs`. Name the executable `terraform-provisioner-install` and put it where provisioners are found, as
-//! `~/.terraform.d/plugins`; a configuration then uses it as `provisioner "install"`.
+//! An external provisioner needs nothing else: a crate that depends on `monoform-sdk` and `monoform-connection`, with this file as its
+//! `main.rs`. Name the executable `terraform-provisioner-install`, and put it into a plugin directory such as `~/.terraform.d/plugins`. A
+//! configuration then uses it as `provisioner "install"`.
 
 use std::process::ExitCode;
 

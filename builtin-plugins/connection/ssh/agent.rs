@@ -1,4 +1,4 @@
-//! The user's SSH agent: signing with its keys, and forwarding it to the other machine.
+//! The user's SSH agent: authentication with its keys, and agent forwarding to the other machine.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use system::streams::{self, LocalStream};
 
 use crate::{Error, Result};
 
-/// Address of the agent, and its preferred key.
+/// Socket of the agent, and its preferred key.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
     /// Socket path of the agent.
@@ -20,7 +20,7 @@ pub struct AgentSettings {
     pub identity: Option<String>,
 }
 
-/// Connects to the agent and returns its keys, the preferred one first.
+/// Connects to the agent. Returns the connection and the keys, with the preferred key first.
 pub async fn keys(settings: &AgentSettings) -> Result<(AgentClient<LocalStream>, Vec<AgentIdentity>)> {
     let what = |error: &dyn std::fmt::Display| {
         Error::new(format!(
@@ -33,14 +33,13 @@ pub async fn keys(settings: &AgentSettings) -> Result<(AgentClient<LocalStream>,
     let mut identities = client.request_identities().await.map_err(|e| what(&e))?;
     if let Some(wanted) = &settings.identity {
         let key = key_in_file(Path::new(wanted));
-        // Servers allow few attempts, so the right key has to be among the first. The sort is stable: other keys keep
-        // the agent's order.
+        // Servers allow few attempts, so the preferred key comes first. The sort is stable: other keys keep the agent's order.
         identities.sort_by_key(|identity| rank(identity, wanted, key.as_ref()));
     }
     Ok((client, identities))
 }
 
-/// Ranks a key by how well it matches: 0 for the same key or comment, 1 for the end of the comment, 2 otherwise.
+/// Ranks a key by its similarity to the preferred one: 0 for the same key or comment, 1 for the end of the comment, 2 otherwise.
 fn rank(identity: &AgentIdentity, wanted: &str, key: Option<&PublicKey>) -> u8 {
     let (data, comment) = match identity {
         AgentIdentity::PublicKey { key, comment } => (key.key_data(), comment),
@@ -55,7 +54,7 @@ fn rank(identity: &AgentIdentity, wanted: &str, key: Option<&PublicKey>) -> u8 {
     }
 }
 
-/// Reads the public key from a file (a public or a private key), or from the file of that name with `.pub`.
+/// Reads a public key from a file, which has the public key or the private key; or else from the file with `.pub` added to its name.
 fn key_in_file(path: &Path) -> Option<PublicKey> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".pub");
@@ -72,6 +71,6 @@ pub async fn forward(channel: Channel<Msg>, socket: PathBuf) {
         return;
     };
     let mut stream = channel.into_stream();
-    // Errors cannot be reported to anybody: the other machine sees a closed channel.
+    // An error is ignored, since there is nobody to report it to: the other machine sees that the channel is closed.
     drop(tokio::io::copy_bidirectional(&mut stream, &mut agent).await);
 }

@@ -43,7 +43,7 @@ impl Way {
 /// Authenticates with each method at most once, if the server offers it. A server may require several methods.
 pub(super) async fn log_in<H: Handler>(handle: &mut Handle<H>, hop: &Hop, agent: Option<&AgentSettings>) -> Result<()> {
     let mut attempted = vec!["none"];
-    // The method "none" asks the server for its list of methods.
+    // The method "none" makes the server send its list of methods.
     let mut allowed = match handle.authenticate_none(&hop.user).await? {
         AuthResult::Success => return Ok(()),
         AuthResult::Failure { remaining_methods, .. } => remaining_methods,
@@ -67,8 +67,7 @@ pub(super) async fn log_in<H: Handler>(handle: &mut Handle<H>, hop: &Hop, agent:
                 Some(agent) => match with_agent(handle, &hop.user, agent).await {
                     Ok(answer) => answer,
                     Err(error) => {
-                        // Without its agent a user may still log in with a password, so the agent's error is
-                        // shown only if all methods fail.
+                        // A user may still log in with a password, so the error of the agent is shown only if all methods fail.
                         problem = Some(error);
                         continue;
                     }
@@ -82,15 +81,14 @@ pub(super) async fn log_in<H: Handler>(handle: &mut Handle<H>, hop: &Hop, agent:
                 remaining_methods,
                 partial_success,
             } => {
-                // A server that closes the connection sends no list of methods. The last method has not been refused
-                // then.
+                // A server that closes the connection sends no list of methods. Its last answer is then no refusal of the method.
                 if handle.is_closed() {
                     return Err(Error::new(format!(
                         "the server closed the connection while logging in, after the methods [{}]",
                         attempted.join(" ")
                     )));
                 }
-                // An empty list without partial success would end the attempts, though other methods may be left.
+                // Without partial success, an empty list is ignored: it would end the attempts although other methods may be left.
                 if partial_success || !remaining_methods.is_empty() {
                     allowed = remaining_methods;
                 }
@@ -111,14 +109,13 @@ fn refused(attempted: &[&str], allowed: &MethodSet, problem: Option<Error>) -> E
     ))
 }
 
-/// Returns the hash for signatures with an RSA key: the best one that the server announces.
+/// Returns the hash for signatures with an RSA key: the strongest one that the server announces.
 async fn rsa_hash<H: Handler>(handle: &Handle<H>) -> Result<Option<HashAlg>> {
     Ok(handle.best_supported_rsa_hash().await?.flatten())
 }
 
 async fn with_key<H: Handler>(handle: &mut Handle<H>, user: &str, key: &UserKey) -> Result<AuthResult> {
-    // Only RSA keys can sign with different hashes, and current servers refuse SHA-1, which the algorithm's name
-    // implies.
+    // Only RSA keys have a choice of hashes. Without one, the algorithm implies SHA-1, which current servers refuse.
     let hash = if key.key.algorithm().is_rsa() {
         rsa_hash(handle).await?
     } else {
@@ -139,7 +136,7 @@ async fn with_key<H: Handler>(handle: &mut Handle<H>, user: &str, key: &UserKey)
 }
 
 /// Signs with a private key for authentication by certificate.
-// The library's own signer uses SHA-1 for RSA certificates, which current servers refuse.
+// The signer of russh uses SHA-1 for RSA certificates, which current servers refuse.
 struct KeySigner<'k>(&'k PrivateKey);
 
 impl Signer for KeySigner<'_> {
@@ -161,7 +158,7 @@ impl Signer for KeySigner<'_> {
 
 /// Answers every question of the server with the password.
 async fn interactively<H: Handler>(handle: &mut Handle<H>, user: &str, password: &str) -> Result<AuthResult> {
-    /// Limit of rounds, so that a server cannot keep the client busy forever.
+    /// Maximum number of rounds, so that a server cannot keep the client busy forever.
     const QUESTIONS: usize = 20;
     let mut answer = handle.authenticate_keyboard_interactive_start(user, None).await?;
     for _ in 0..QUESTIONS {
@@ -223,13 +220,12 @@ async fn with_agent<H: Handler>(handle: &mut Handle<H>, user: &str, settings: &A
                     }
                 );
                 answer = failure;
-                // After partial success the server wants another method, not another key.
+                // After partial success, the server requires another method instead of another key.
                 if partial || handle.is_closed() {
                     break;
                 }
             }
-            // An agent may refuse to sign with one key (its token is not plugged in, or the user denies it) but sign
-            // with the next.
+            // The agent may refuse to sign with this key (its token is not plugged in, or the user declines) but sign with the next.
             Err(error) if handle.is_closed() => return Err(Error::new(error.to_string())),
             Err(_) => {}
         }

@@ -15,8 +15,8 @@ use super::settings::{Hop, Settings};
 use super::{auth, keys, proxy};
 use crate::{Error, Result};
 
-/// Interval of keepalive requests while the server is silent, and the number of unanswered ones that is tolerated: a dead
-/// server is noticed after two minutes, as by Terraform.
+/// Interval of keepalive requests to a silent server, and the maximum number of unanswered ones. A dead server is noticed after two
+/// minutes, as in Terraform.
 const KEEPALIVE: Duration = Duration::from_secs(2);
 const MISSED: usize = 60;
 
@@ -24,7 +24,7 @@ const MISSED: usize = 60;
 pub(super) struct Client {
     host: String,
     host_key: Option<PublicKey>,
-    /// Socket path of the agent that the server may use.
+    /// Socket path of the agent, if it is forwarded to the server.
     agent: Option<PathBuf>,
 }
 
@@ -59,7 +59,7 @@ impl client::Handler for Client {
     }
 }
 
-/// A connection to the target, with the connection to the bastion that carries it.
+/// A connection to the target, and the connection to the bastion through which it runs.
 pub(super) struct Connected {
     pub handle: Handle<Client>,
     bastion: Option<Handle<Client>>,
@@ -85,7 +85,7 @@ impl Connected {
             .map_err(|error| error.context("Error connecting to bastion"))?;
         let target = &settings.target;
         let channel = bastion
-            // The protocol wants the address that the connection comes from (RFC 4254, 7.2). Servers do no more than log it.
+            // The protocol requires an address from which the connection originates (RFC 4254, section 7.2). Servers only log it.
             .channel_open_direct_tcpip(target.host.as_str(), u32::from(target.port), "127.0.0.1", 0)
             .await
             .map_err(|error| {
@@ -102,12 +102,12 @@ impl Connected {
         })
     }
 
-    /// Disconnects, from the target before the bastion that carries it.
+    /// Disconnects from the target, then from the bastion through which that connection runs.
     pub async fn close(self) {
         for handle in [Some(self.handle), self.bastion].into_iter().flatten() {
-            // A connection may be lost by now.
+            // An error is ignored: the connection may be lost already.
             drop(handle.disconnect(russh::Disconnect::ByApplication, "", "").await);
-            // Wait for the disconnect message to be sent, but not for a server that does not react.
+            // Waits until the disconnect message is sent, but not for a server that does not respond.
             drop(tokio::time::timeout(Duration::from_secs(2), handle).await);
         }
     }
@@ -121,7 +121,7 @@ where
     let client = Client {
         host: hop.host.clone(),
         host_key: hop.host_key.clone(),
-        // A bastion only forwards bytes: it is not trusted with the agent.
+        // A bastion only forwards bytes, so the agent is not forwarded to it.
         agent: agent.filter(|_| forwards).map(|agent| agent.socket.clone()),
     };
     let whole = async {
@@ -136,8 +136,7 @@ where
 
 fn config(hop: &Hop) -> client::Config {
     let mut preferred = Preferred::DEFAULT;
-    // Key exchanges that Go's SSH library has and this one does not offer by default: some appliances support nothing
-    // else.
+    // Key exchanges that Go's SSH library offers and russh does not offer by default. Some appliances support no others.
     let mut exchanges = preferred.kex.to_vec();
     let place = exchanges
         .iter()
@@ -160,7 +159,7 @@ fn config(hop: &Hop) -> client::Config {
         cipher::AES_192_CTR,
         cipher::AES_128_CTR,
     ]);
-    // Offering only the types that host_key can verify makes the server choose the right one of its keys.
+    // A server has several host keys. Offering only the type of `host_key` makes it use the key that can be verified.
     if let Some(key) = &hop.host_key {
         preferred.key = Cow::Owned(keys::algorithms_of(key));
         preferred.host_key_certificates = Cow::Owned(keys::certificate_algorithms());

@@ -10,16 +10,17 @@ use tokio::time::{sleep, timeout};
 
 use crate::{Error, Result};
 
-/// Time without output after which the beginning of a line (a prompt) is shown.
+/// Time without output after which an incomplete line is shown, since it may be a prompt.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// Time that a command has to end after SIGINT, and again after SIGTERM.
+/// Time limit for a command to end after SIGINT, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Options of a command.
 #[derive(Clone, Copy)]
 pub struct How {
-    /// Allocates a pseudo-terminal, so that the command ends with the connection; standard output and error are then one stream.
+    /// True to allocate a pseudo-terminal. The command then ends with the connection, and its standard output and standard error are one
+    /// stream.
     pub terminal: bool,
     pub forward_agent: bool,
 }
@@ -42,8 +43,8 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
     loop {
         let waiting = streams.iter().any(Lines::is_waiting);
         let message = tokio::select! {
-            // `biased` is not used, because a command that writes all the time must not prevent a stop from being
-            // noticed. Lines that were written before the stop are shown while the command is ended.
+            // Not `biased`: with it, a command that writes all the time would keep a stop from being noticed. Lines written before the stop
+            // are shown while the command is being ended.
             message = channel.wait() => message,
             () = stop.requested() => {
                 end(&mut channel, how, &mut streams, output).await;
@@ -68,7 +69,7 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
 
 /// Requests agent forwarding, a terminal and the command, and waits for the replies.
 async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()> {
-    /// Name of a request in errors, and true if its failure is fatal.
+    /// Name of a request for errors. True if the command cannot run without it.
     type Request = (&'static str, bool);
     let mut requests: Vec<Request> = Vec::new();
     if how.forward_agent {
@@ -77,7 +78,7 @@ async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()
     }
     if how.terminal {
         let modes = [
-            // Without echo, nothing that is sent to the command appears in its output.
+            // Echo is off, so that input sent to the command does not appear in its output.
             (Pty::ECHO, 0),
             (Pty::TTY_OP_ISPEED, 14_400),
             (Pty::TTY_OP_OSPEED, 14_400),
@@ -87,7 +88,7 @@ async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()
     }
     channel.exec(true, format!("{command}\n")).await?;
     requests.push(("the command", true));
-    // Replies come in the order of the requests, so all are sent before the first reply is awaited: one round trip.
+    // Replies come in the order of the requests. All requests are sent before the first reply is awaited, which saves round trips.
     for (what, needed) in requests {
         loop {
             match channel.wait().await {
@@ -123,7 +124,7 @@ async fn take(message: ChannelMsg, streams: &mut [Lines; 2], ended: &mut Ended, 
             error_message,
             ..
         } => ended.signal = Some((name(&signal_name), error_message)),
-        // The end is not at EOF, because servers may send the exit status after it.
+        // EOF does not end the command: servers may send the exit status after it.
         ChannelMsg::Close => return true,
         _ => {}
     }
@@ -138,10 +139,10 @@ async fn rest(streams: &mut [Lines; 2], output: &Output) {
     }
 }
 
-/// Ends a command: SIGINT, then SIGTERM if it is still running, then SIGKILL; closing the session hangs up its terminal.
+/// Ends a command: with SIGINT, then SIGTERM, then SIGKILL, if it is still running. Closing the session hangs up its terminal.
 async fn end(channel: &mut Channel<Msg>, how: How, streams: &mut [Lines; 2], output: &Output) {
     for (signal, key) in [(Sig::INT, b"\x03"), (Sig::TERM, b"\x1c")] {
-        // Some servers ignore signals. On a terminal, the keys for interrupt and quit have a similar effect.
+        // Some servers ignore signals. On a terminal, the characters for interrupt and quit have a similar effect.
         drop(channel.signal(signal).await);
         if how.terminal {
             drop(channel.data_bytes(key.to_vec()).await);
@@ -164,7 +165,7 @@ async fn end(channel: &mut Channel<Msg>, how: How, streams: &mut [Lines; 2], out
 }
 
 impl Ended {
-    /// Describes a failure in the wording of Go's SSH library, which users search for.
+    /// Describes a failure in the wording of Go's SSH library, which users search for; `None` if the command succeeded.
     fn problem(&self) -> Option<String> {
         match (self.status, &self.signal) {
             (Some(0), None) => None,
@@ -174,7 +175,7 @@ impl Ended {
                     "" => String::new(),
                     text => format!(". Reason was: {text}"),
                 };
-                // The status that a shell reports for a command ended by a signal.
+                // 128 plus the signal number is the exit status that a shell reports for a command ended by a signal.
                 let status = 128 + number(signal);
                 Some(format!(
                     "Process exited with status {status} from signal {signal}{reason}"

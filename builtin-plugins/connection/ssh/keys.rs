@@ -1,4 +1,4 @@
-//! Private keys of users, and host keys, from the arguments of the connection block.
+//! Private keys of users and public keys of hosts, from the arguments of the connection block.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ pub struct UserKey {
     pub certificate: Option<Certificate>,
 }
 
-/// Reads a private key in PEM or OpenSSH format. A certificate without a key is ignored, since nothing can be signed with it.
+/// Reads a private key in PEM or OpenSSH format, and its certificate. A certificate without a private key is ignored, since it cannot be
+/// used.
 pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
     if key.is_empty() {
         return Ok(None);
@@ -29,7 +30,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
              PRIVATE KEY-----; with file() it is read from a file.",
         ));
     }
-    // Keys in heredocs are often indented, or have the line ends of Windows.
+    // Keys in heredocs are often indented, or have Windows line endings.
     let text: String = key.lines().map(|line| format!("{}\n", line.trim())).collect();
     let encrypted = || {
         Error::fatal(
@@ -37,7 +38,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
              SSH agent.",
         )
     };
-    // The parser reports these two forms with other errors, so they are detected here to name the passphrase.
+    // The parser reports other errors for these two encrypted formats, so they are detected here.
     if text.contains("Proc-Type: 4,ENCRYPTED") || text.contains("BEGIN ENCRYPTED PRIVATE KEY") {
         return Err(encrypted());
     }
@@ -57,7 +58,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
         text => {
             let certificate = Certificate::from_openssh(text)
                 .map_err(|error| Error::fatal(format!("failed to parse certificate: {error}")))?;
-            // Otherwise the server would refuse the mismatched pair with nothing but "permission denied".
+            // Checked here, since the server would refuse the mismatched pair with nothing but "permission denied".
             if certificate.public_key() != key.public_key().key_data() {
                 return Err(Error::fatal(
                     "failed to use certificate: it is for another key than private_key",
@@ -72,7 +73,7 @@ pub fn user_key(key: &str, certificate: &str) -> Result<Option<UserKey>> {
     }))
 }
 
-/// Reads a P-256 key in OpenSSH's format whose scalar begins with a zero byte.
+/// Reads a P-256 private key in OpenSSH format whose scalar has leading zero bytes.
 fn short_p256_key(text: &str) -> Option<PrivateKey> {
     let lines = text
         .lines()
@@ -86,7 +87,7 @@ fn short_p256_key(text: &str) -> Option<PrivateKey> {
     let EcdsaPublicKey::NistP256(public) = EcdsaPublicKey::from_sec1_bytes(&point).ok()? else {
         return None;
     };
-    // OpenSSH leaves out leading zero bytes, which one of 256 keys has, and the library insists on 32 bytes.
+    // OpenSSH omits leading zero bytes, which one in 256 keys has. The parser requires 32 bytes.
     let mut bytes = [0; 32];
     bytes
         .get_mut(32_usize.checked_sub(scalar.len())?..)?
@@ -95,7 +96,7 @@ fn short_p256_key(text: &str) -> Option<PrivateKey> {
     PrivateKey::new(KeypairData::from(EcdsaKeypair::NistP256 { public, private }), "").ok()
 }
 
-/// Reads `host_key`, the key of the host or of the authority that signed its certificate: `TYPE DATA [COMMENT]`.
+/// Reads `host_key`, in the form `TYPE DATA [COMMENT]`: the key of the host, or that of the authority that has signed its certificate.
 pub fn host_key(text: &str) -> Result<Option<PublicKey>> {
     let text = text.trim();
     if text.is_empty() {
@@ -106,7 +107,7 @@ pub fn host_key(text: &str) -> Result<Option<PublicKey>> {
         .map_err(|error| Error::fatal(format!("host_key is not the line of a public key file: {error}")))
 }
 
-/// Returns the signature algorithms of a host with this key.
+/// Returns the signature algorithms to offer for a host with this key.
 pub fn algorithms_of(key: &PublicKey) -> Vec<Algorithm> {
     match key.algorithm() {
         Algorithm::Rsa { .. } => [Some(HashAlg::Sha512), Some(HashAlg::Sha256), None]
@@ -118,7 +119,7 @@ pub fn algorithms_of(key: &PublicKey) -> Vec<Algorithm> {
 
 /// Returns all algorithms of host certificates.
 pub fn certificate_algorithms() -> Vec<Algorithm> {
-    // An authority of one type signs keys of any type, so the type of host_key does not limit the algorithms.
+    // All of them, whatever the type of `host_key` is: an authority with a key of one type signs host keys of any type.
     let ecdsa = |curve| Algorithm::Ecdsa { curve };
     vec![
         Algorithm::Ed25519,
@@ -134,7 +135,7 @@ pub fn certificate_algorithms() -> Vec<Algorithm> {
     ]
 }
 
-/// Reason why a host is not the expected one.
+/// Reason why the host key is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum HostKeyError {
     #[error(
@@ -161,7 +162,7 @@ pub enum HostKeyError {
     Invalid { host: String, source: ssh_key::Error },
 }
 
-/// Checks that a host has the expected key, or a certificate for its name that was signed with the expected key.
+/// Checks that a host has the expected key, or a certificate for its name that the expected key has signed.
 pub fn check_host(
     expected: &PublicKey,
     shown: &PublicKeyOrCertificate,
@@ -185,11 +186,11 @@ pub fn check_host(
         }
         PublicKeyOrCertificate::Certificate(certificate) => certificate,
     };
-    // Even a certificate by another authority proves possession of its key.
+    // A host with a certificate proves possession of the key in it, so that key may be the expected one itself.
     if certificate.public_key() == expected.key_data() {
         return Ok(());
     }
-    // A user's certificate by the same authority must not pass for a host.
+    // A user certificate from the same authority must not be accepted for a host.
     if !certificate.cert_type().is_host() {
         return Err(HostKeyError::UserCertificate(named()));
     }
@@ -201,7 +202,7 @@ pub fn check_host(
         });
     }
     let names = certificate.valid_principals();
-    // A certificate without names is valid for every host.
+    // A certificate without host names is valid for every host.
     if !names.is_empty() && !names.iter().any(|name| name == host) {
         return Err(HostKeyError::Names {
             host: named(),

@@ -1,8 +1,8 @@
 //! Connections over SSH.
 //!
-//! [`client`] connects, [`auth`] authenticates, [`keys`] verifies hosts, [`proxy`] reaches the first machine, [`agent`] uses the
-//! SSH agent. [`exec`] runs commands; files are copied by [`sftp`], or by [`scp`] where a machine has no SFTP. Terraform and
-//! OpenTofu have only scp, which needs a round trip for every file; the results are the same.
+//! [`client`] connects, [`auth`] authenticates, [`keys`] verifies hosts, [`proxy`] opens the TCP connection, and [`agent`] uses the SSH
+//! agent. [`exec`] runs commands. [`sftp`] copies files; on a machine without SFTP, [`scp`] does. Terraform and OpenTofu have scp only,
+//! which needs a round trip for every file; the copies are the same.
 
 mod agent;
 mod auth;
@@ -38,7 +38,7 @@ pub(crate) struct Ssh {
     pub progress: Progress,
 }
 
-/// State of file transfer: SFTP is tried with the first file.
+/// State of file transfer. The first copy finds out whether the machine has SFTP.
 enum FileTransfer {
     Untried,
     Sftp(Box<Sftp>),
@@ -46,7 +46,7 @@ enum FileTransfer {
 }
 
 impl Ssh {
-    /// Shows the settings, connects, and shows a message on success.
+    /// Shows the settings if there is an output, connects, and shows a message on success.
     pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Ssh> {
         if let Some(output) = output {
             show(settings, output).await;
@@ -63,9 +63,9 @@ impl Ssh {
         })
     }
 
-    /// Opens a session. A lost connection is reestablished once.
+    /// Opens a session. If the connection is lost, it is established again, once.
     async fn session(&mut self) -> Result<Channel<Msg>> {
-        // A provisioner may reboot the machine between two commands.
+        // A connection may be lost because a provisioner has rebooted the machine.
         if let Ok(channel) = self.connected.handle.channel_open_session().await {
             return Ok(channel);
         }
@@ -94,7 +94,7 @@ impl Ssh {
         self.run(&command, output, stop).await
     }
 
-    /// Removes the tilde from a path on the other machine, because only a shell would expand it.
+    /// Removes a tilde at the beginning of a path on the other machine, because only a shell would expand it.
     fn remote(&self, path: &str) -> String {
         match self.settings.windows {
             true => path.to_owned(),
@@ -117,7 +117,7 @@ impl Ssh {
 
     /// Writes a script with mode 0777.
     pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
-        // Terraform reads the first two bytes to find `#!`, and fails in these words without them.
+        // Terraform reads the first two bytes to look for `#!`. If they are missing, it fails with this text.
         if script.len() < 2 {
             return Err(Error::fatal(
                 "Error reading script: EOF: a script has at least two bytes",
@@ -135,11 +135,11 @@ impl Ssh {
         let path = &self.remote(path);
         let result = match &mut self.sftp {
             FileTransfer::Sftp(sftp) => sftp.set_mode(path, 0o777).await,
-            // A file copied by scp has mode 0644; another mode is set by a command.
+            // A file copied by scp has mode 0644, so a command sets the mode.
             _ => {
                 let (output, mut lines) = Output::channel();
                 let mut never = Stop::never();
-                // The output is read while the command runs: a full channel would block it.
+                // The output is read while the command runs, because a full channel would block the command.
                 let collect = async {
                     let mut all = Vec::new();
                     while let Some(line) = lines.recv().await {
@@ -175,7 +175,7 @@ impl Ssh {
         }
     }
 
-    /// Returns the SFTP session, which is opened on first use; none if the machine has no SFTP.
+    /// Returns the SFTP session, which is opened on first use; `None` if the machine has no SFTP.
     async fn sftp(&mut self) -> Result<Option<&mut Sftp>> {
         if let FileTransfer::Sftp(sftp) = &self.sftp
             && sftp.is_closed()
@@ -183,7 +183,7 @@ impl Ssh {
             self.sftp = FileTransfer::Untried;
         }
         if matches!(self.sftp, FileTransfer::Untried) {
-            // SFTP on Windows has path rules of its own (`/C:/…`), so files go by scp as in Terraform.
+            // SFTP has other path rules on Windows (`/C:/…`), so files are copied by scp, as in Terraform.
             self.sftp = if self.settings.windows {
                 FileTransfer::Absent
             } else {
@@ -205,7 +205,7 @@ impl Ssh {
     }
 }
 
-/// Shows the settings of a connection in the format of Terraform. Passwords and keys are shown as true or false only.
+/// Shows the settings of a connection in the format of Terraform. For passwords and keys, it only shows whether they are set.
 async fn show(settings: &Settings, output: &Output) {
     let platform = if settings.windows { "windows" } else { "unix" };
     let lines = |hop: &Hop| {

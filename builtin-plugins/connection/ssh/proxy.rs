@@ -1,4 +1,4 @@
-//! TCP connections to the first machine, directly or through a proxy.
+//! TCP connections to the first machine on the route, directly or through a proxy.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,13 +17,13 @@ use super::settings::Hop;
 pub use super::settings::{Proxy, Scheme};
 use crate::{Error, Result, resolve};
 
-/// Time limit of a TCP connection, and of the handshake with a proxy.
+/// Time limit for a TCP connection, and for the handshake with a proxy.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// Length limit of the head of a proxy's response.
+/// Length limit in bytes for the head of a proxy's response.
 const LONGEST_HEAD: usize = 16 * 1024;
 
-/// A byte stream to the first machine.
+/// A byte stream to the first machine on the route.
 pub enum Dialed {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
@@ -51,7 +51,7 @@ pub async fn dial(proxy: Option<&Proxy>, hop: &Hop) -> Result<Dialed> {
             },
         }
     };
-    // The limit ends with the handshake: the connection then lives as long as its use.
+    // The time limit is for the handshake only, not for the use of the connection.
     match tokio::time::timeout(LIMIT, through).await {
         Ok(result) => result,
         Err(_) => Err(Error::new("no answer within 15 seconds")),
@@ -59,14 +59,14 @@ pub async fn dial(proxy: Option<&Proxy>, hop: &Hop) -> Result<Dialed> {
     .map_err(|error| error.context(format_args!("Error connecting to proxy {}:{}", proxy.host, proxy.port)))
 }
 
-/// Connects to the first address of a host that accepts.
+/// Connects to the first address of a host that accepts a connection.
 pub async fn tcp(host: &str, port: u16) -> Result<TcpStream> {
     let mut last = None;
     for address in resolve::addresses(host, port).await? {
         match tokio::time::timeout(LIMIT, tcp_to(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = Some(format!("dial tcp {address}: {}", in_words(&error))),
-            // These are the words of Go's errors, which users search for.
+            // The wording of Go's error, which users search for.
             Err(_) => last = Some(format!("dial tcp {address}: i/o timeout")),
         }
     }
@@ -92,8 +92,7 @@ async fn tcp_to(address: SocketAddr) -> io::Result<TcpStream> {
     };
     socket.set_keepalive(true)?;
     let stream = socket.connect(address).await?;
-    // Commands and their acknowledgements are small packets, which would wait for each other without this
-    // option.
+    // Without this option, small packets would be delayed: commands and acknowledgements would wait for each other.
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -104,7 +103,7 @@ async fn plain_connect(proxy: &Proxy, hop: &Hop) -> Result<Dialed> {
     Ok(Dialed::Plain(stream))
 }
 
-/// Opens a TLS connection to the proxy; none if the proxy does not speak TLS.
+/// Opens a TLS connection to the proxy; `None` if the proxy does not support TLS.
 async fn tls(proxy: &Proxy) -> Result<Option<TlsStream<TcpStream>>> {
     let name = ServerName::try_from(proxy.host.clone())
         .map_err(|error| Error::fatal(format!("proxy_host is no name: {error}")))?;
@@ -120,8 +119,8 @@ async fn tls(proxy: &Proxy) -> Result<Option<TlsStream<TcpStream>>> {
         Err(error) => {
             let tls = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>());
             match tls {
-                // The reply is no TLS record: the server speaks plain HTTP. A failed verification is another error, after
-                // which nothing may be sent as plain text.
+                // The reply is not a TLS record, so the server speaks plain HTTP. A failed verification is another error: then nothing may
+                // be sent in plain text.
                 Some(rustls::Error::InvalidMessage(_)) => Ok(None),
                 _ => Err(Error::new(error.to_string())),
             }
@@ -132,7 +131,7 @@ async fn tls(proxy: &Proxy) -> Result<Option<TlsStream<TcpStream>>> {
 /// Requests a tunnel from an HTTP proxy.
 async fn connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, proxy: &Proxy, hop: &Hop) -> Result<()> {
     let target = hop.address();
-    // Proxies without users ignore empty credentials. Both headers are sent, as by Terraform.
+    // Proxies without authentication ignore empty credentials. Both headers are sent, as in Terraform.
     let credentials = base64::engine::general_purpose::STANDARD.encode(format!("{}:{}", proxy.user, proxy.password));
     let request = format!(
         "CONNECT {target} HTTP/1.1\r\nHost: {target}\r\nAuthorization: Basic {credentials}\r\nProxy-Authorization: Basic \
@@ -141,7 +140,7 @@ async fn connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, proxy: &Prox
     stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     let mut head = Vec::new();
-    // Read byte by byte, because everything after the head belongs to the tunnel.
+    // Read byte by byte, because the bytes after the head belong to the tunnel.
     while !head.ends_with(b"\r\n\r\n") {
         match stream.read_u8().await {
             Ok(byte) => head.push(byte),
@@ -172,7 +171,7 @@ async fn socks5(stream: &mut TcpStream, proxy: &Proxy, hop: &Hop) -> Result<()> 
         &[NONE, PASSWORD]
     };
     let length = |text: &str, what: &str| {
-        // The protocol has one byte for each length.
+        // The protocol has one byte for the length of a field.
         u8::try_from(text.len()).map_err(|_| Error::fatal(format!("{what} is longer than a SOCKS proxy can take")))
     };
     stream.write_all(&[&[5, length_of(methods)], methods].concat()).await?;
@@ -202,7 +201,7 @@ async fn socks5(stream: &mut TcpStream, proxy: &Proxy, hop: &Hop) -> Result<()> 
     match hop.host.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => request.extend([&[1][..], &address.octets()].concat()),
         Ok(IpAddr::V6(address)) => request.extend([&[4][..], &address.octets()].concat()),
-        // The proxy resolves the name, since it may be known only in the proxy's network.
+        // The proxy resolves the name, which may be known in the network of the proxy only.
         Err(_) => {
             request.extend([3, length(&hop.host, "host")?]);
             request.extend(hop.host.as_bytes());
@@ -228,7 +227,7 @@ async fn socks5(stream: &mut TcpStream, proxy: &Proxy, hop: &Hop) -> Result<()> 
             hop.address()
         )));
     }
-    // The bound address at the other end of the proxy has no use, but must be read to get to the stream.
+    // The bound address of the proxy is not used, but the data of the tunnel comes after it.
     let rest = match head[3] {
         1 => 4,
         4 => 16,

@@ -1,5 +1,4 @@
-//! Copying with `scp -t` for machines without SFTP: a header for each file, and an acknowledgement for each header and
-//! each file.
+//! Copying with `scp -t`, for machines without SFTP. Each file is sent with a header, and both are acknowledged.
 
 use std::path::Path;
 
@@ -11,17 +10,17 @@ use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, name_of, split, t
 use crate::words::{quoted, quoted_for_windows};
 use crate::{Error, Result};
 
-/// Number of bytes of the program's error output that are kept for messages.
+/// Number of bytes kept from the end of the program's error output, for messages.
 const TAIL: usize = 2 * 1024;
 
 /// A running `scp -t` on the other machine.
 struct Sink {
     channel: Channel<Msg>,
-    /// Acknowledgements that were received and not parsed yet.
+    /// Acknowledgements that have been received but not parsed.
     answers: Vec<u8>,
     said: Tail,
     status: Option<u32>,
-    /// True after the end of the program's output.
+    /// True once the program has ended.
     ended: bool,
     progress: Progress,
 }
@@ -70,7 +69,7 @@ impl Sink {
             .iter()
             .map(|word| {
                 if windows {
-                    // The words of a command line are joined by the remote shell, so each is quoted for it.
+                    // The remote shell joins the words to a command line, so each is quoted for that shell.
                     quoted_for_windows(word)
                 } else {
                     quoted(word)
@@ -110,8 +109,8 @@ impl Sink {
         let (mut reading, mut length) = content.open(&self.progress).await?;
         let mut first = Vec::new();
         if length == 0 {
-            // Files below /proc and /sys report length zero although they have content, and the header needs the real
-            // length. They are small enough for memory.
+            // Files below /proc and /sys report length zero although they have content, but the header needs the real length. So a file of
+            // length zero is read into memory first; such files are small.
             loop {
                 let (next, block) = reading.block(BLOCK).await?;
                 reading = next;
@@ -132,7 +131,7 @@ impl Sink {
             let wanted = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
             let (next, block) = reading.block(wanted).await?;
             reading = next;
-            // The announced length cannot be changed after the header was sent.
+            // The length in the header has been sent, and cannot be corrected.
             if block.is_empty() {
                 return Err(Error::fatal(format!("{name} became shorter while it was copied")));
             }
@@ -146,7 +145,7 @@ impl Sink {
     async fn send(&mut self, data: Vec<u8>) -> Result<()> {
         match self.channel.data_bytes(data).await {
             Ok(()) => Ok(()),
-            // The program ended early; its output may have the reason.
+            // The program has ended early. Its error output may have the reason.
             Err(error) => Err(self.gone().await.unwrap_or_else(|| error.into())),
         }
     }
@@ -166,7 +165,7 @@ impl Sink {
         Err(Error::fatal(String::from_utf8_lossy(line).trim().to_owned()))
     }
 
-    /// Handles a message of the server. Returns false at the end.
+    /// Receives and handles a message of the server. Returns false once the program has ended.
     async fn receive(&mut self) -> bool {
         match self.channel.wait().await {
             Some(ChannelMsg::Data { data }) => self.answers.extend_from_slice(&data),
@@ -179,7 +178,7 @@ impl Sink {
         !self.ended
     }
 
-    /// Waits for the end of the program and returns the reason if it failed.
+    /// Waits for the end of the program. Returns the reason if it has failed.
     async fn gone(&mut self) -> Option<Error> {
         while !self.ended {
             self.receive().await;

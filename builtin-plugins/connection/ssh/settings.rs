@@ -27,7 +27,7 @@ pub(crate) struct Hop {
     pub user: String,
     pub password: Option<String>,
     pub key: Option<UserKey>,
-    /// Expected host key; every key is accepted without one.
+    /// Expected host key. If there is none, every key is accepted.
     pub host_key: Option<PublicKey>,
 }
 
@@ -61,7 +61,7 @@ pub struct Proxy {
 pub enum Scheme {
     /// HTTP with the method CONNECT.
     Http,
-    /// HTTP with the method CONNECT over TLS, or without TLS if the proxy does not support it: Terraform speaks plain HTTP to
+    /// HTTP with the method CONNECT over TLS. If the proxy does not support TLS, plain HTTP is used, because Terraform speaks plain HTTP to
     /// such proxies.
     Https,
     /// SOCKS, version 5.

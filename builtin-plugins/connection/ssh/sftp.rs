@@ -1,8 +1,8 @@
-//! The part of SFTP version 3 for copying files, with many requests in flight.
+//! The part of SFTP version 3 that copies files, with many requests in flight.
 //!
-//! A server answers requests for one file in their order, so a file is written and closed without waiting in between. Only
-//! the handle of each file is awaited, for many files at once. A block is read from a file when there is room for its
-//! request, so memory does not grow with the file.
+//! A server answers requests for one file in their order, so a file is written and closed without waiting in between. Only the handle of
+//! each file is awaited, for many files at once. A block of a file is read only when its request can be sent, so memory use does not depend
+//! on the size of the file.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -13,20 +13,20 @@ use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, Reading, name_of, split, tree};
 use crate::{Error, Result};
 
-/// Limits of requests in flight and of open files.
+/// Maximum numbers of requests in flight and of open files.
 const REQUESTS: usize = 64;
 const FILES: usize = 32;
 
-/// Bytes per write request to any server: with its header, the usual maximum of an SSH packet.
+/// Default number of bytes in a write request. With its header, this is the usual maximum of an SSH packet.
 const CHUNK: usize = 32 * 1024 - 128;
 
-/// Upper limit of bytes per write request to a server that announces its limits.
+/// Maximum number of bytes in a write request to a server that announces its limits.
 const LARGE_CHUNK: usize = BLOCK / 2;
 
-/// Extension by which OpenSSH announces its limits (its PROTOCOL, section 4.8).
+/// Extension by which OpenSSH announces its limits (section 4.8 of OpenSSH's file PROTOCOL).
 const LIMITS: &[u8] = b"limits@openssh.com";
 
-/// Length limit of a response; none that is requested here is longer.
+/// Length limit of a response in bytes. No response to the requests of this module is longer.
 const LONGEST: usize = 256 * 1024;
 
 const INIT: u8 = 1;
@@ -66,7 +66,7 @@ enum Answer {
     Ok,
     Failed(u32, String),
     Handle(Vec<u8>),
-    /// Mode of a file, with its type; none if the server does not send it.
+    /// Mode of a file, including its type; `None` if the server does not send it.
     Attributes(Option<u32>),
     /// Reply to an extended request.
     Extended(Vec<u8>),
@@ -78,7 +78,7 @@ struct Job {
     content: Content,
 }
 
-/// Subject of a request in flight.
+/// The operation that a request in flight belongs to.
 enum Asked {
     Open(Job),
     Write(usize),
@@ -91,15 +91,15 @@ struct Active {
     handle: Vec<u8>,
     reading: Option<Reading>,
     block: Vec<u8>,
-    /// Bytes of the block that were sent.
+    /// Number of bytes of the block that have been sent.
     sent: usize,
     offset: u64,
-    /// True after the close request was sent.
+    /// True once the close request has been sent.
     closing: bool,
 }
 
 impl Sftp {
-    /// Starts the subsystem; none if the server does not have it.
+    /// Starts the subsystem; `None` if the server does not have it.
     pub async fn open(mut channel: Channel<Msg>, progress: Progress) -> Result<Option<Sftp>> {
         channel.request_subsystem(true, "sftp").await?;
         loop {
@@ -121,7 +121,7 @@ impl Sftp {
             progress,
         };
         sftp.send(INIT, &[&3u32.to_be_bytes()]).await?;
-        // A server without the SFTP program, or with a shell profile that prints something, sends no valid version.
+        // A server without the SFTP program sends no valid version, and neither does one whose shell profile prints something.
         match sftp.receive().await {
             Ok((VERSION, offers)) => {
                 if offers.windows(LIMITS.len()).any(|part| part == LIMITS) {
@@ -145,15 +145,14 @@ impl Sftp {
         Ok(())
     }
 
-    /// Returns true if the session cannot be used any more.
+    /// Returns true if the session is no longer usable.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Writes a file.
     pub async fn upload(&mut self, path: &str, content: Content) -> Result<()> {
-        // As with scp, a path that ends in a slash means a file with the name of its last directory, inside
-        // that directory.
+        // As with scp, a path that ends in a slash names a directory, and the file in it has the name of that directory.
         let path = if path.ends_with('/') {
             let (directory, name) = split(path);
             join(&directory, &name)
@@ -175,7 +174,7 @@ impl Sftp {
                 )));
             }
             (false, true) => join(destination, &name_of(source)?),
-            // As with `cp -r`, a destination that does not exist becomes the copy itself.
+            // As with `cp -r`: if the destination does not exist, it becomes the copy of the directory.
             (false, false) => destination.to_owned(),
         };
         let mut levels: Vec<Vec<String>> = vec![if contents_only {
@@ -210,7 +209,7 @@ impl Sftp {
         })
     }
 
-    /// Creates directories of one level. Existing ones are left alone, with their permissions.
+    /// Creates directories that have the same depth. Existing ones keep their permissions.
     async fn make_directories(&mut self, paths: Vec<String>) -> Result<()> {
         let mut existing = Vec::new();
         for part in paths.chunks(REQUESTS) {
@@ -228,7 +227,7 @@ impl Sftp {
                 }
             }
         }
-        // The protocol has no code for "already exists", so each failure is checked.
+        // The protocol has no error code for "already exists", so each directory that could not be created is checked.
         for (path, code, text) in existing {
             if !self.is_directory(&path).await? {
                 return Err(failed(&path, code, &text));
@@ -237,7 +236,7 @@ impl Sftp {
         Ok(())
     }
 
-    /// Writes files, several at a time, up to the first failure.
+    /// Writes files, several at the same time. Ends at the first failure.
     async fn write_files(&mut self, mut jobs: VecDeque<Job>) -> Result<()> {
         let mut asked: HashMap<u32, Asked> = HashMap::new();
         let mut active: HashMap<usize, Active> = HashMap::new();
@@ -245,7 +244,7 @@ impl Sftp {
         let mut opening = 0;
         loop {
             while asked.len() < REQUESTS {
-                // Open files come before new ones, the oldest first, so that files are finished one after the other.
+                // Open files are continued before others are opened, the oldest first, so that files are finished one after the other.
                 let ready = active.iter().filter(|(_, file)| !file.closing).map(|(n, _)| *n).min();
                 if let Some(number) = ready
                     && let Some(file) = active.get_mut(&number)
@@ -288,7 +287,7 @@ impl Sftp {
                     count += 1;
                 }
                 (Some(Asked::Open(job)), Answer::Failed(code, text)) => {
-                    // Answers that are still in flight would be taken for those of the next request.
+                    // The remaining answers are received first: otherwise they would be taken for answers to the next request.
                     let is_directory = self.drain(asked.len()).await.is_ok() && self.is_directory(&job.path).await?;
                     return Err(if is_directory {
                         Error::fatal(format!("{}: Is a directory", job.path))
@@ -310,7 +309,7 @@ impl Sftp {
         }
     }
 
-    /// Sends the next request for a file, which writes the next part or closes the file.
+    /// Sends the next request for a file, which writes the next part of the file or closes it.
     async fn advance(&mut self, number: usize, file: &mut Active) -> Result<(u32, Asked)> {
         if file.sent == file.block.len()
             && let Some(reading) = file.reading.take()
@@ -338,7 +337,7 @@ impl Sftp {
         Ok((id, Asked::Write(number)))
     }
 
-    /// Receives and drops responses that are not needed any more.
+    /// Receives and drops this number of responses.
     async fn drain(&mut self, count: usize) -> Result<()> {
         for _ in 0..count {
             self.answer().await?;
@@ -346,7 +345,7 @@ impl Sftp {
         Ok(())
     }
 
-    /// Sends a request and returns its ID, which the response repeats.
+    /// Sends a request. Returns its ID, which is also in the response.
     async fn request(&mut self, kind: u8, body: &[u8]) -> Result<u32> {
         let id = self.next;
         self.next = self.next.wrapping_add(1);
@@ -364,7 +363,7 @@ impl Sftp {
         }
         let sending = self.writer.data_bytes(packet);
         tokio::pin!(sending);
-        // Responses are received meanwhile: a server that cannot send may stop reading, and both would wait for ever.
+        // Responses are received during the wait: a server that cannot send may stop reading, and both sides would wait forever.
         let sent = loop {
             tokio::select! {
                 biased;
@@ -399,8 +398,7 @@ impl Sftp {
         loop {
             if let Some((head, rest)) = self.received.split_first_chunk::<4>() {
                 let length = usize::try_from(u32::from_be_bytes(*head)).unwrap_or(usize::MAX);
-                // The server announces the length: without a limit it could make this process take any amount of
-                // memory.
+                // The server chooses the length. Without a limit, it could make this process allocate any amount of memory.
                 if length == 0 || length > LONGEST {
                     self.closed = true;
                     return Err(Error::new("the server's SFTP sent something that cannot be read"));
@@ -420,7 +418,7 @@ impl Sftp {
     }
 }
 
-/// Appends received data; returns false at the end of the channel.
+/// Appends received data. Returns false at the end of the channel.
 fn take(received: &mut Vec<u8>, message: Option<ChannelMsg>) -> bool {
     match message {
         Some(ChannelMsg::Data { data }) => received.extend_from_slice(&data),
@@ -430,7 +428,7 @@ fn take(received: &mut Vec<u8>, message: Option<ChannelMsg>) -> bool {
     true
 }
 
-/// Collects the files of a tree, and its directories by depth, since a directory must exist before its contents.
+/// Collects the files of a tree, and its directories by depth: a directory must exist before its content is written.
 fn collect(target: &str, entries: Vec<Entry>, depth: usize, levels: &mut Vec<Vec<String>>, jobs: &mut VecDeque<Job>) {
     for entry in entries {
         let path = join(target, &entry.name);
@@ -458,7 +456,7 @@ fn join(directory: &str, name: &str) -> String {
 }
 
 fn length(n: usize) -> [u8; 4] {
-    // Packets are far shorter than 4 GiB.
+    // Cannot fail: packets are far shorter than 4 GiB.
     u32::try_from(n).unwrap_or(u32::MAX).to_be_bytes()
 }
 
@@ -477,7 +475,7 @@ fn permissions(mode: u32) -> Vec<u8> {
 
 /// Describes the failure of a request for a path.
 fn failed(path: &str, code: u32, text: &str) -> Error {
-    // Servers word these errors differently, so the system's texts for the codes are shown instead.
+    // The texts of servers differ, so the texts of POSIX for the error codes are shown instead.
     let reason = match code {
         2 => "No such file or directory",
         3 => "Permission denied",
@@ -488,7 +486,7 @@ fn failed(path: &str, code: u32, text: &str) -> Error {
     Error::fatal(format!("{path}: {reason}"))
 }
 
-/// Parses a response into its request ID and content; none if it is malformed.
+/// Parses a response into its request ID and content; `None` if it is malformed.
 fn parse(kind: u8, packet: &[u8]) -> Option<(u32, Answer)> {
     let mut rest = packet;
     let mut number = || {
@@ -512,7 +510,7 @@ fn parse(kind: u8, packet: &[u8]) -> Option<(u32, Answer)> {
         }
         ATTRS => {
             let flags = number()?;
-            // Size and owner of eight bytes each come before the mode.
+            // If they are present, the size and the owner precede the mode, with eight bytes each.
             let before = (if flags & 1 == 0 { 0 } else { 8 }) + (if flags & 2 == 0 { 0 } else { 8 });
             let mode = rest.get(before..before + 4).and_then(|b| b.try_into().ok());
             Answer::Attributes(mode.filter(|_| flags & HAS_PERMISSIONS != 0).map(u32::from_be_bytes))
@@ -523,8 +521,8 @@ fn parse(kind: u8, packet: &[u8]) -> Option<(u32, Answer)> {
     Some((id, answer))
 }
 
-/// Returns the size of write requests for the reply of [`LIMITS`]: the longest packet, the longest read, the longest write.
-/// Zero means no announced limit.
+/// Returns the size of write requests for the reply to [`LIMITS`]. The reply has the maximum lengths of a packet, a read and a write, in
+/// this order; zero means no limit.
 fn chunk_within(limits: &[u8]) -> usize {
     let limit = |n: usize| {
         let bytes = limits.get(8 * n..8 * n + 8)?.try_into().ok()?;
@@ -532,7 +530,7 @@ fn chunk_within(limits: &[u8]) -> usize {
             .ok()
             .filter(|limit| *limit > 0)
     };
-    // The rest of the packet is a handle of at most 256 bytes and numbers.
+    // Besides the data, the packet has only a handle of at most 256 bytes, and numbers.
     let packet = limit(0).map(|packet| packet.saturating_sub(512));
     match (packet, limit(2)) {
         (Some(packet), Some(write)) => packet.min(write).clamp(CHUNK, LARGE_CHUNK),

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{Hop, Settings, Ssh};
 
-/// Server that accepts every login; every command succeeds, except for `wait`, which never ends.
+/// Server that accepts every login. Every command succeeds at once, except for `wait`, which never ends.
 struct Server;
 
 impl server::Handler for Server {
@@ -76,7 +76,7 @@ enum Way {
     Cut(usize),
 }
 
-/// Server behind a network whose state can be changed, with the number of connections.
+/// Server behind a simulated network whose state can be changed. It counts the connections.
 struct Lab {
     settings: Settings,
     way: watch::Sender<Way>,
@@ -189,7 +189,7 @@ async fn a_connection_lost_between_two_commands_is_made_again_once() {
     run(&mut ssh, "true").await.expect("runs on a new connection");
     assert_eq!(lab.connections(), 2);
 
-    // A server that accepts no connection is an error after one attempt.
+    // If the server accepts no connection, the command fails after one attempt to connect.
     lab.way.send_replace(Way::Cut(usize::MAX));
     run(&mut ssh, "true").await.expect_err("the server is gone");
     assert_eq!(lab.connections(), 3);
@@ -204,7 +204,7 @@ async fn a_server_that_says_nothing_for_two_minutes_counts_as_gone() {
     let silence = lab.way.clone();
     let running = run(&mut ssh, "wait");
     tokio::pin!(running);
-    // Real time, long enough for the command to be running.
+    // The clock is not paused yet, and the time is long enough for the command to have started.
     tokio::select! {
         ended = &mut running => panic!("it waits: {ended:?}"),
         () = tokio::time::sleep(Duration::from_millis(300)) => {}

@@ -1,4 +1,4 @@
-//! Copying over WinRM: commands append Base64 text to a temporary file, and PowerShell decodes it.
+//! Copying over WinRM. The protocol has no file transfer, so commands append Base64 text to a temporary file, which PowerShell decodes.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use crate::files::{Content, Entry, EntryKind, name_of, tree};
 use crate::words::quoted_for_powershell;
 use crate::{Error, Result};
 
-/// Bytes of a file per command. Base64 encodes them to 7,600 characters, and a command line of the interpreter has less
-/// than 8,192.
+/// Number of bytes of a file in one command. They become 7,600 characters of Base64; the command interpreter of Windows accepts fewer than
+/// 8,192 characters in a line.
 const CHUNK: usize = 5700;
 
-/// Number of commands that a shell runs before it is replaced. Services limit them; 15 is the lowest known limit.
+/// Number of commands after which a shell is replaced. Services limit the commands of a shell; 15 is the lowest known limit.
 const COMMANDS: usize = 15;
 
-/// File of macOS's Finder, which Terraform does not copy either.
+/// File that the Finder of macOS creates. Terraform does not copy it either.
 const SKIPPED: &str = ".DS_Store";
 
 /// Shell that is replaced after [`COMMANDS`] commands.
@@ -85,7 +85,7 @@ fn collect(target: &str, entries: Vec<Entry>, files: &mut Vec<(String, Content)>
 }
 
 async fn one(shells: &mut Shells, winrm: &mut Winrm, path: &str, content: Content) -> Result<()> {
-    // The name is new for each file, so that copies of other provisioners at the same time do not mix with this one.
+    // A new name for each file, so that copies by other provisioners at the same time do not use the same file.
     let name = format!("winrmcp-{}.tmp", uuid::Uuid::new_v4());
     let (mut reading, _) = content.open(&winrm.progress).await?;
     loop {
@@ -94,7 +94,7 @@ async fn one(shells: &mut Shells, winrm: &mut Winrm, path: &str, content: Conten
         if block.is_empty() {
             break;
         }
-        // Without the space before `>>`, a digit at the end would be read as the number of a stream.
+        // The space before `>>` is necessary: without it, a digit at the end would be read as the number of a stream.
         let command = format!("echo {} >> \"%TEMP%\\{name}\"", BASE64.encode(&block));
         let ran = shells.run(winrm, &command).await?;
         ran.well("upload operation")?;
@@ -124,7 +124,7 @@ impl Ran {
 
 /// Returns the script that decodes the temporary file to its destination, and removes it.
 fn decoder(name: &str, path: &str) -> String {
-    // Without SilentlyContinue, PowerShell sends progress bars as XML on standard error.
+    // SilentlyContinue keeps PowerShell from sending progress bars as XML on standard error.
     let path = quoted_for_powershell(path);
     format!(
         "$ProgressPreference = 'SilentlyContinue'
@@ -160,7 +160,7 @@ exit 0
 
 /// Returns the command that runs a script.
 fn powershell(script: &str) -> String {
-    // An encoded script needs no quoting for the command interpreter. PowerShell expects UTF-16.
+    // An encoded script needs no quoting for the command interpreter. PowerShell expects it in UTF-16.
     let bytes: Vec<u8> = script.encode_utf16().flat_map(u16::to_le_bytes).collect();
     format!(
         "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -EncodedCommand {}",

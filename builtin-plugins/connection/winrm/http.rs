@@ -1,5 +1,5 @@
-//! One HTTP connection to a WinRM service, with authentication. NTLM authenticates a connection and not a request, so this
-//! module opens connections itself instead of using a client with a pool.
+//! One HTTP connection to a WinRM service, with authentication. NTLM authenticates a connection instead of a request, so this module opens
+//! connections itself, and does not use a client with a connection pool.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,10 +20,10 @@ use super::tls;
 use crate::ssh::proxy::tcp;
 use crate::{Error, Result};
 
-/// Length limit of a response body; those of a service are far shorter.
+/// Length limit of a response body in bytes. The bodies of a real service are far shorter.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// Time allowed for a response in addition to the operation timeout of the service.
+/// Time limit for a response, in addition to the operation timeout of the service.
 const BEYOND: Duration = Duration::from_secs(30);
 
 /// An HTTP connection to the service.
@@ -33,7 +33,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// Creates a client; it connects with the first request.
+    /// Creates a client, which connects with its first request.
     pub fn new(settings: &Settings) -> Http {
         Http {
             sender: None,
@@ -47,7 +47,7 @@ impl Http {
         let answer = tokio::time::timeout(limit, self.exchange(message)).await;
         let result = answer.unwrap_or_else(|_| Err(Error::new("no answer from the WinRM service in time")));
         if result.is_err() {
-            // The state of the connection is unknown: a late response would be read as the next one.
+            // The connection is dropped: a late response to this request could be read as the response to the next one.
             self.sender = None;
         }
         result
@@ -67,8 +67,7 @@ impl Http {
             self.send(Some(credentials), &message).await?
         };
         if self.settings.ntlm && !is_new && answer.status() == StatusCode::UNAUTHORIZED {
-            // A service may require authentication again at any time. The body has to be read before the connection is
-            // free.
+            // A service may require authentication again at any time. The body is read because the connection is busy until then.
             text(answer).await?;
             answer = self.log_in(&message).await?;
         }
@@ -85,8 +84,7 @@ impl Http {
 
     /// Connects if there is no usable connection. Returns true if it connected.
     async fn connect(&mut self) -> Result<bool> {
-        // The service may have closed an idle connection. The returned value reports a new one, on which the
-        // caller has to authenticate again.
+        // The service may have closed an idle connection. The caller has to authenticate again on a new one.
         if let Some(sender) = &mut self.sender
             && sender.ready().await.is_ok()
         {
@@ -115,10 +113,9 @@ impl Http {
         Ok(true)
     }
 
-    /// Authenticates the connection by NTLM. The last step also carries the message.
+    /// Authenticates the connection by NTLM. The message is sent with the last step.
     async fn log_in(&mut self, message: &str) -> Result<Response<Incoming>> {
-        // The first step has an empty body: the server would refuse the message on a connection that is not
-        // authenticated.
+        // The first step has an empty body, since a server refuses messages before the connection is authenticated.
         let first = self
             .send(Some(format!("Negotiate {}", BASE64.encode(negotiate()))), "")
             .await?;
@@ -139,7 +136,7 @@ impl Http {
         let challenge = Challenge::read(&token)?;
         let fresh = Fresh {
             nonce: rand::random(),
-            // The server compares this time with its own clock, so the time of its challenge is preferred.
+            // The time of the challenge is preferred: the server compares the time with its own clock.
             time: challenge.time().unwrap_or_else(windows_time),
         };
         let who = Who::new(&self.settings.user, &self.settings.password);
@@ -177,7 +174,7 @@ async fn text(answer: Response<Incoming>) -> Result<String> {
     Ok(String::from_utf8_lossy(&body.to_bytes()).into_owned())
 }
 
-/// Returns the time in the unit of Windows: 100 ns intervals since 1601.
+/// Returns the time in the unit of Windows: intervals of 100 ns since 1601.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place where this crate reads the clock"

@@ -1,7 +1,7 @@
 //! Connections over WinRM: the remote shells of Windows, over SOAP and HTTP.
 //!
-//! [`http`] is the connection, [`ntlm`] an authentication method, [`soap`] the messages; [`copy`] writes files by means of commands,
-//! since the protocol has no other way.
+//! [`http`] has the connection, [`ntlm`] an authentication method, [`soap`] the messages. [`copy`] writes files by means of commands, since
+//! the protocol has no file transfer.
 
 mod copy;
 mod http;
@@ -24,25 +24,25 @@ use crate::files::Progress;
 use crate::words::command_for_windows;
 use crate::{Content, Error, Result};
 
-/// Shortest operation timeout in seconds: the time that a service waits for output of a command before it responds without any. With
-/// zero it would not wait.
+/// Minimum operation timeout in seconds. The service waits this long for output of a command before it responds without output; with zero
+/// it would not wait.
 const SHORTEST_WAIT: u64 = 1;
 
-/// A connection to a service that has answered.
+/// A connection to a service that has accepted the credentials.
 pub(crate) struct Winrm {
     settings: Settings,
     http: Http,
     pub progress: Progress,
 }
 
-/// Output and exit status of a command that is not shown.
+/// Output and exit status of a command whose output is not shown.
 struct Ran {
     status: i64,
     output: [Vec<u8>; 2],
 }
 
 impl Winrm {
-    /// Creates a shell and deletes it, to test credentials and service.
+    /// Creates a shell and deletes it, which tests the credentials and the service.
     pub async fn connect(settings: &Settings, output: Option<&Output>) -> Result<Winrm> {
         if let Some(output) = output {
             output
@@ -82,7 +82,7 @@ impl Winrm {
     pub async fn run(&mut self, command: &str, output: &Output, stop: &mut Stop) -> Result<()> {
         let shell = self.create().await?;
         let result = self.run_shown(&shell, command, output, stop).await;
-        // The service removes an abandoned shell after its idle timeout, so a failure is not reported.
+        // A failure is not reported, since the service removes an abandoned shell after its idle timeout.
         drop(self.ask(&Request::Delete { shell: &shell }).await);
         match result? {
             0 => Ok(()),
@@ -97,8 +97,7 @@ impl Winrm {
             let received = tokio::select! {
                 received = self.receive(shell, &id) => received?,
                 () = stop.requested() => {
-                    // The connection is busy with the request that waits for output, so the signal is sent over
-                    // another connection.
+                    // The connection is busy with the request that waits for output, so the signal needs another connection.
                     self.http = Http::new(&self.settings);
                     self.terminate(shell, &id).await;
                     return Err(Error::fatal(format!("error executing {command:?}: interrupted")));
@@ -108,7 +107,7 @@ impl Winrm {
                 for line in lines.push(data) {
                     output.show(line).await;
                 }
-                // The service answers when the command pauses, so an unfinished line is a prompt.
+                // The service answers when the command pauses, so an incomplete line may be a prompt.
                 if let Some(line) = lines.rest() {
                     output.show(line).await;
                 }
@@ -153,14 +152,14 @@ impl Winrm {
     /// Waits until a command has written output, or has ended.
     async fn receive(&mut self, shell: &str, command: &str) -> Result<Received> {
         loop {
-            // The service answers with a timeout while the command is silent; the request is then sent again.
+            // While the command is silent, the service answers with a timeout, and the request is sent again.
             if let Some(answer) = self.answered(&Request::Receive { shell, command }).await? {
                 return soap::received(&answer);
             }
         }
     }
 
-    /// Ends a command. For a command that has ended, it frees the resources of the service.
+    /// Ends a command. If the command has already ended, this frees its resources in the service.
     async fn terminate(&mut self, shell: &str, command: &str) {
         drop(self.ask(&Request::Terminate { shell, command }).await);
     }
@@ -170,7 +169,7 @@ impl Winrm {
         answer.ok_or_else(|| Error::new("the WinRM service did nothing within its time"))
     }
 
-    /// Sends a request; none if its operation timed out at the service.
+    /// Sends a request; `None` if the operation timeout of the service was reached.
     async fn answered(&mut self, request: &Request<'_>) -> Result<Option<String>> {
         let seconds = self.settings.timeout.as_secs().max(SHORTEST_WAIT);
         let message = soap::envelope(&self.settings.url(), request, seconds);

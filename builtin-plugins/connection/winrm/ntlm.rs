@@ -1,5 +1,5 @@
-//! NTLM version 2 for authentication to an HTTP server: the three messages of MS-NLMP, without signing or sealing of what
-//! follows.
+//! NTLM version 2 for authentication to an HTTP server: the three messages of MS-NLMP. The messages after the login are neither signed nor
+//! sealed.
 
 use hmac::{Hmac, KeyInit, Mac};
 use md4::{Digest, Md4};
@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 
-/// Names are in UTF-16.
+/// NEGOTIATE_UNICODE: names are in UTF-16.
 const UNICODE: u32 = 0x0000_0001;
 const REQUEST_TARGET: u32 = 0x0000_0004;
 const NTLM: u32 = 0x0000_0200;
@@ -30,10 +30,10 @@ const FLAGS: u32 = UNICODE
     | KEY_128
     | KEY_56;
 
-/// Windows 6.1, build 7601, revision 15 of NTLM: a version that every server accepts.
+/// Version of Windows in the messages: 6.1, build 7601, with NTLM revision 15. Every server accepts it.
 const OWN_VERSION: [u8; 8] = [6, 1, 0xb1, 0x1d, 0, 0, 0, 15];
 
-/// ID of the server's time in the target information (MsvAvTimestamp).
+/// ID of the server's time in the target info (MsvAvTimestamp).
 const TIMESTAMP: u16 = 7;
 
 /// Credentials of the user.
@@ -60,7 +60,7 @@ pub struct Challenge {
     target_info: Vec<u8>,
 }
 
-/// Values that are new in each exchange: a random number, and the time in the unit of Windows.
+/// Values that are new in each exchange: a random number, and the time in intervals of 100 ns since 1601.
 pub struct Fresh {
     pub nonce: [u8; 8],
     pub time: u64,
@@ -72,14 +72,14 @@ pub fn negotiate() -> Vec<u8> {
     out.extend(SIGNATURE);
     out.extend(1u32.to_le_bytes());
     out.extend(FLAGS.to_le_bytes());
-    // The domain and the workstation are empty, because the third message has the domain.
+    // Domain and workstation are empty here, because the third message has the domain.
     out.extend([0; 16]);
     out.extend(OWN_VERSION);
     out
 }
 
 impl Challenge {
-    /// Reads the second message.
+    /// Reads the second message (CHALLENGE_MESSAGE).
     pub fn read(message: &[u8]) -> Result<Challenge> {
         let wrong = || Error::new("the server's NTLM challenge cannot be read");
         let number = |at: usize| {
@@ -89,8 +89,7 @@ impl Challenge {
         if message.get(..8) != Some(SIGNATURE) || number(8) != Some(2) {
             return Err(wrong());
         }
-        // These are the offsets of CHALLENGE_MESSAGE in [MS-NLMP]: flags 20, nonce 24, length and offset of the target
-        // info 40 and 44.
+        // Offsets in CHALLENGE_MESSAGE: flags 20, nonce 24, length and offset of the target info 40 and 44.
         let flags = number(20).ok_or_else(wrong)?;
         let nonce = message.get(24..32).and_then(|b| b.try_into().ok()).ok_or_else(wrong)?;
         let mut target_info = Vec::new();
@@ -110,7 +109,7 @@ impl Challenge {
         })
     }
 
-    /// Returns the server's time if the challenge has it.
+    /// Returns the server's time; `None` if the challenge has no time.
     pub fn time(&self) -> Option<u64> {
         let mut rest = self.target_info.as_slice();
         loop {
@@ -131,7 +130,7 @@ impl Challenge {
     }
 }
 
-/// Proofs of the password, in the fields for LM and NT responses.
+/// The LM and NT responses, which prove knowledge of the password.
 struct Answers {
     lm: Vec<u8>,
     nt: Vec<u8>,
@@ -152,7 +151,7 @@ fn hmac_md5(key: &[u8], parts: &[&[u8]]) -> [u8; 16] {
     mac.finalize().into_bytes().into()
 }
 
-/// Returns the NTLMv2 key of the user (NTOWFv2). User names are compared in upper case, domains are not.
+/// Returns the NTLMv2 key of the user (NTOWFv2). The user name is converted to upper case, the domain is not.
 fn password_key(who: Who<'_>) -> [u8; 16] {
     let hash = Md4::digest(utf16(who.password));
     hmac_md5(&hash, &[&utf16(&who.user.to_uppercase()), &utf16(who.domain)])
@@ -195,7 +194,7 @@ fn authenticate(
     let lm = HEAD + names;
     let nt = lm + answers.lm.len();
     let field = |length: usize, place: usize| {
-        // A longer field is truncated in its length, and the server refuses the message.
+        // The length of a longer field is cut off, and the server then refuses the message.
         let length = u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes();
         let place = u32::try_from(place).unwrap_or(u32::MAX).to_le_bytes();
         [&length[..], &length, &place].concat()

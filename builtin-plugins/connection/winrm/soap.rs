@@ -1,4 +1,4 @@
-//! Messages of WS-Management for remote shells, and the parts of their answers that are used.
+//! Messages of WS-Management for remote shells, and the used parts of their answers.
 
 use roxmltree::{Document, Node};
 
@@ -10,9 +10,9 @@ pub enum Request<'a> {
     Create,
     /// Starts a command in a shell.
     Command { shell: &'a str, command: &'a str },
-    /// Returns the output of a command since the last request, after waiting for some if there is none.
+    /// Returns the output of a command since the last request. Without new output, the service waits for some.
     Receive { shell: &'a str, command: &'a str },
-    /// Ends a command, or releases one that has ended.
+    /// Ends a command. If it has already ended, releases its resources.
     Terminate { shell: &'a str, command: &'a str },
     /// Deletes a shell.
     Delete { shell: &'a str },
@@ -21,7 +21,7 @@ pub enum Request<'a> {
 /// Output of a command, and its exit status if it has ended.
 #[derive(Debug, Default, PartialEq)]
 pub struct Received {
-    /// Standard output and standard error, each in the order of writing.
+    /// Standard output and standard error. Within a stream, the order of the output is kept.
     pub streams: [Vec<u8>; 2],
     /// Exit status of a command that has ended.
     pub ended: Option<i64>,
@@ -31,7 +31,7 @@ const SHELL: &str = "http://schemas.microsoft.com/wbem/wsman/1/windows/shell";
 const TRANSFER: &str = "http://schemas.xmlsoap.org/ws/2004/09/transfer";
 const ANONYMOUS: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous";
 
-/// Length limit of an answer in bytes: one that every server accepts.
+/// Maximum length of an answer in bytes, which every server accepts.
 const ENVELOPE: u32 = 153_600;
 
 /// Encodes a request. `seconds` is the operation timeout of the server.
@@ -39,7 +39,7 @@ pub fn envelope(to: &str, request: &Request<'_>, seconds: u64) -> String {
     let (action, options, selector, body) = match request {
         Request::Create => (
             format!("{TRANSFER}/Create"),
-            // Code page 65001 is UTF-8, so that output needs no conversion.
+            // Code page 65001 is UTF-8, so output needs no conversion.
             option("WINRS_NOPROFILE", "FALSE") + &option("WINRS_CODEPAGE", "65001"),
             None,
             "<rsp:Shell><rsp:InputStreams>stdin</rsp:InputStreams><rsp:OutputStreams>stdout \
@@ -117,8 +117,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&apos;"),
-            // XML parsers change these characters if they are literal: line ends in text, and all three in
-            // attribute values.
+            // Escaped, because XML parsers change the literal characters: line ends in text, and all three in attribute values.
             '\t' | '\n' | '\r' => out.push_str(&format!("&#{};", u32::from(c))),
             c if c < ' ' || c == '\u{fffe}' || c == '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
@@ -177,10 +176,10 @@ pub fn received(answer: &str) -> Result<Received> {
             .is_some_and(|state| state.ends_with("/CommandState/Done"))
     });
     if done {
-        // A command with unknown status counts as failed.
+        // Without an exit code, the command counts as failed.
         let text = text_of(&document, "ExitCode")
             .ok_or_else(|| Error::fatal("the command ended, but the answer has no exit code"))?;
-        // The status is parsed as 64 bits, because some services send signed statuses and others unsigned ones.
+        // Parsed with 64 bits, because some services send a signed status and others an unsigned one.
         let status = text
             .trim()
             .parse()
@@ -190,9 +189,9 @@ pub fn received(answer: &str) -> Result<Received> {
     Ok(found)
 }
 
-/// Reads a fault: whether the operation only timed out, and the text of the fault.
+/// Reads a fault: true if it is an operation timeout, and its text.
 pub fn fault(answer: &str) -> Option<(bool, String)> {
-    /// Code of a fault for an operation timeout.
+    /// Fault code of an operation timeout.
     const TIMED_OUT: &str = "2150858793";
     let document = read(answer).ok()?;
     named(&document, "Fault").next()?;

@@ -1,4 +1,4 @@
-//! A WinRM service for tests: it parses every request, keeps files in memory, and runs the few commands that it knows.
+//! A WinRM service for tests. It parses every request, stores files in memory, and runs the few commands that it supports.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,9 +19,9 @@ use crate::{Connection, Content, Result, Settings, connect};
 struct Seen {
     actions: Vec<String>,
     files: HashMap<String, Vec<u8>>,
-    /// Commands by shell, in their order.
+    /// Commands by shell, in the order of their start.
     commands: HashMap<String, Vec<String>>,
-    /// Output of a command that was not received yet.
+    /// Output of commands that has not been received yet.
     outputs: HashMap<String, Vec<String>>,
     authorizations: Vec<String>,
     shells: usize,
@@ -127,7 +127,7 @@ async fn serve<S: AsyncRead + AsyncWrite>(stream: S, login: Login, seen: Shared)
     }
 }
 
-/// Returns true if a third message proves knowledge of the password, for the challenge above.
+/// Returns true if a third message proves knowledge of the password in reply to the challenge above.
 fn proves(message: &[u8]) -> bool {
     use hmac::{Hmac, KeyInit, Mac};
     use md4::{Digest, Md4};
@@ -242,7 +242,7 @@ fn done(status: i64) -> String {
     )
 }
 
-/// Runs a command and returns its output, part by part.
+/// Runs a command. Returns the parts of its output.
 fn run(seen: &mut Seen, command: &str) -> Vec<String> {
     assert!(command.len() < 8192);
     if let Some((text, file)) = command.strip_prefix("echo ").and_then(|rest| rest.split_once(" >> ")) {
@@ -336,10 +336,10 @@ async fn scripts_are_written_and_run() {
         assert_eq!(result.unwrap_err().to_string(), "\"C:/fails\" exit status: 3");
         let seen = lock(&seen);
         let count = |action: &str| seen.actions.iter().filter(|a| *a == action).count();
-        // Every shell is ended.
+        // Every shell was deleted.
         assert_eq!(count("Create"), count("Delete"));
         if login == Login::Ntlm {
-            // There was one connection, with one login.
+            // There was one connection with one login, which sends the header twice.
             assert_eq!(seen.authorizations.iter().filter(|a| !a.is_empty()).count(), 2);
         }
     }

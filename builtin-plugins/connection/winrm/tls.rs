@@ -8,8 +8,8 @@ use trust::Verifier;
 use super::settings::Settings;
 use crate::{Error, Result};
 
-/// Builds the configuration: servers are verified by the certificates of the connection block, which may be a server's own, by
-/// those of the system, or not at all.
+/// Builds the TLS configuration. Servers are verified by the certificates of the connection block (authorities, or the server's own
+/// certificate), by those of the system, or not at all.
 pub fn configuration(settings: &Settings) -> Result<ClientConfig> {
     let failed = |error: &dyn std::fmt::Display| Error::fatal(error.to_string());
     let verifier = match &settings.cacert {

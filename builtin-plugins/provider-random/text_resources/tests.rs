@@ -1,4 +1,4 @@
-//! Tests of the visible behavior of `random_string` and `random_password`.
+//! Tests of `random_string` and `random_password`: values, plans, imports and upgrades that users see.
 
 use monoform_sdk::cty::{Type, Value};
 use monoform_sdk_testing::Harness;

@@ -1,5 +1,4 @@
-//! Curves of ECDSA keys, and operations on them. P-224 is implemented by another crate, because the library for the
-//! others lacks it.
+//! Curves of ECDSA keys, and the operations on them. P-224 is implemented by another crate, because aws-lc-rs lacks it.
 
 use aws_lc_rs::agreement;
 use aws_lc_rs::encoding::AsBigEndian;
@@ -52,7 +51,7 @@ impl Curve {
         }
     }
 
-    /// Returns the object identifier of signatures with its keys; the hash is as strong as the curve.
+    /// Returns the object identifier of signatures with keys on this curve. The hash has the strength of the curve.
     pub fn signature(self) -> Oid {
         match self {
             Curve::P224 | Curve::P256 => oid::ECDSA_WITH_SHA256,
@@ -61,7 +60,7 @@ impl Curve {
         }
     }
 
-    /// Name of the curve in SSH; `None` for P-224, which SSH does not have.
+    /// Returns the name of the curve in SSH; `None` for P-224, which SSH does not support.
     pub fn ssh_name(self) -> Option<&'static str> {
         match self {
             Curve::P224 => None,
@@ -90,7 +89,7 @@ impl Curve {
 
     pub fn generate(self) -> Result<Vec<u8>, KeyError> {
         let Some((signing, _)) = self.library() else {
-            // Nearly every number of this length is a valid scalar; the others are drawn again.
+            // Nearly every number of this length is a valid scalar. If it is not, another one is drawn.
             loop {
                 let mut bytes = [0; 28];
                 aws_lc_rs::rand::fill(&mut bytes).map_err(|_| KeyError::NoRandomBytes)?;
@@ -104,7 +103,7 @@ impl Curve {
         Ok(bytes.as_ref().to_vec())
     }
 
-    /// Returns the uncompressed public point of a private scalar; `None` if it is out of range.
+    /// Returns the uncompressed public point for a private scalar; `None` if the scalar is out of range.
     pub fn point(self, scalar: &[u8]) -> Option<Vec<u8>> {
         match self.library() {
             Some((_, agreement)) => {
@@ -118,7 +117,7 @@ impl Curve {
         }
     }
 
-    /// Signs a message; returns DER.
+    /// Signs a message. Returns the signature as DER.
     pub fn sign(self, scalar: &[u8], point: &[u8], message: &[u8]) -> Result<Vec<u8>, KeyError> {
         const FAILED: KeyError = KeyError::CannotSign;
         match self.library() {

@@ -1,4 +1,4 @@
-//! Private keys: generation, and the formats in which they are written and read.
+//! Private keys: generation, and conversion to and from their file formats.
 
 pub(crate) mod curve;
 mod error;
@@ -44,7 +44,7 @@ pub(crate) enum Key {
 #[derive(Clone)]
 pub(crate) struct EcKey {
     curve: Curve,
-    /// Private scalar at its full length.
+    /// Private scalar, padded with leading zeros to the length of the curve.
     scalar: Vec<u8>,
     point: Vec<u8>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct EcKey {
 impl EcKey {
     fn new(curve: Curve, number: &[u8]) -> Result<EcKey, KeyError> {
         let number = without_leading_zeros(number);
-        // Some programs omit leading zeros of the scalar, others expect its full length.
+        // Padded, because some programs omit leading zeros of the scalar, and others expect its full length.
         let length = curve.scalar_len();
         let missing = length.checked_sub(number.len()).ok_or(KeyError::ScalarTooLarge)?;
         let scalar = [&vec![0; missing], number].concat();
@@ -60,7 +60,7 @@ impl EcKey {
         Ok(EcKey { curve, scalar, point })
     }
 
-    /// Encodes SEC 1. Inside PKCS#8 the curve is omitted, since the container names it.
+    /// Encodes the key in SEC 1. Inside of PKCS#8 the curve is omitted, since the container names it.
     fn write(&self, with_curve: bool) -> Vec<u8> {
         yasna::construct_der(|w| {
             w.write_sequence(|w| {
@@ -121,7 +121,7 @@ impl Key {
         })
     }
 
-    /// Name of the algorithm in configurations.
+    /// Returns the name of the algorithm in configurations.
     pub fn algorithm(&self) -> &'static str {
         match self {
             Key::Rsa(_) => "RSA",
@@ -141,7 +141,7 @@ impl Key {
         }
     }
 
-    /// Reads the first block of a PEM text, which must be PKCS#1, SEC 1 or PKCS#8.
+    /// Reads the first block of a PEM text, which must be in PKCS#1, SEC 1 or PKCS#8.
     pub fn from_pem(text: &str) -> Result<Key, KeyError> {
         let block = pem::first(text).ok_or(KeyError::NoPemBlock)?;
         match block.tag() {
@@ -151,7 +151,7 @@ impl Key {
         }
     }
 
-    /// Reads the first block of a PEM text in OpenSSH's format or one of the others, as SSH does.
+    /// Reads the first block of a PEM text, which may be in OpenSSH format or any of the others, as SSH programs do.
     pub fn from_openssh(text: &str) -> Result<Key, KeyError> {
         let block = pem::first(text).ok_or(KeyError::NoSshKey)?;
         match block.tag() {
@@ -167,7 +167,8 @@ impl Key {
             label: label.to_owned(),
             source: Box::new(source),
         };
-        // The traditional encryption is a header of the block, whose content would look like malformed DER.
+        // Traditional PEM encryption is announced by a header of the block. Without this check, the encrypted content would be reported as
+        // malformed DER.
         if block
             .headers()
             .get("Proc-Type")
@@ -201,7 +202,7 @@ impl Key {
         }
     }
 
-    /// Encodes the key as PEM in the traditional format of its algorithm.
+    /// Encodes the key as PEM, in the traditional format for its algorithm.
     pub fn pem(&self) -> Result<String, KeyError> {
         match self {
             Key::Rsa(key) => Ok(pem::encode(PKCS1, rsa::write(key)?)),
@@ -210,12 +211,12 @@ impl Key {
         }
     }
 
-    /// Encodes the key as PKCS#8 PEM.
+    /// Encodes the key as PEM, in PKCS#8.
     pub fn pkcs8_pem(&self) -> Result<String, KeyError> {
         let inner = match self {
             Key::Rsa(key) => rsa::write(key)?,
             Key::Ecdsa(key) => key.write(false),
-            // By RFC 8410, 7, the key is an octet string inside of an octet string.
+            // The key is an octet string inside of an octet string (RFC 8410, section 7).
             Key::Ed25519 { seed, .. } => yasna::construct_der(|w| w.write_bytes(seed)),
         };
         let der = yasna::construct_der(|w| {
@@ -230,7 +231,7 @@ impl Key {
                         w.next().write_oid(&oid::der(oid::EC));
                         w.next().write_oid(&oid::der(key.curve.oid()));
                     }
-                    // By RFC 8410, 3, there are no parameters, not even a null.
+                    // The algorithm has no parameters, not even null (RFC 8410, section 3).
                     Key::Ed25519 { .. } => w.next().write_oid(&oid::der(oid::ED25519)),
                 });
                 w.next().write_bytes(&inner);
@@ -239,7 +240,7 @@ impl Key {
         Ok(pem::encode(PKCS8, der))
     }
 
-    /// Encodes the key in OpenSSH's format; empty if SSH does not have such keys.
+    /// Encodes the key as PEM in OpenSSH format; empty if SSH does not support such keys.
     pub fn openssh_pem(&self) -> Result<String, KeyError> {
         Ok(match ssh::write(self)? {
             Some(bytes) => pem::encode(OPENSSH, bytes),
@@ -271,7 +272,7 @@ impl Key {
     }
 }
 
-/// Wraps content with its signature, as in certificates and requests.
+/// Wraps content and its signature, as in certificates and requests.
 pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, KeyError> {
     let signature = key.sign(content)?;
     Ok(yasna::construct_der(|w| {
@@ -287,7 +288,7 @@ pub(crate) fn signed(key: &Key, content: &[u8]) -> Result<Vec<u8>, KeyError> {
 mod tests {
     use super::*;
 
-    /// Scalars with leading zeros are easily written too short, or rejected when they are read.
+    /// A scalar with leading zeros is easily written too short, or refused when it is read.
     #[test]
     fn small_numbers_survive_every_form() {
         for name in Curve::NAMES {
@@ -325,7 +326,7 @@ mod tests {
         for position in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[position] ^= 0x55;
-            // The changed bytes may be rejected or read as the same key, but not as another one.
+            // Changed bytes may be refused, or read as the same key, but never as another key.
             if let Ok(read) = ssh::read(&bytes) {
                 assert_eq!(read.public(), key.public(), "{position}");
             }

@@ -1,4 +1,4 @@
-//! Public keys: in certificates, in SSH, and their fingerprints.
+//! Public keys, as in certificates and in SSH, and their fingerprints.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -47,7 +47,7 @@ impl Public {
                 .as_ref()
                 .and_then(|oid| Curve::from_object_identifier(&oid::arcs(oid)))
                 .ok_or(CertificateError::Curve)?;
-            // Most programs cannot read compressed points.
+            // Compressed points are refused, because most programs cannot read them.
             if bits.first() != Some(&4) || bits.len() != 1 + 2 * curve.scalar_len() {
                 return Err(CertificateError::Point);
             }
@@ -59,7 +59,7 @@ impl Public {
         Err(CertificateError::Algorithm)
     }
 
-    /// Writes the key as SubjectPublicKeyInfo.
+    /// Writes the key as a SubjectPublicKeyInfo structure.
     pub fn write(&self, writer: DERWriter<'_>) {
         let bits = self.bits();
         writer.write_sequence(|w| {
@@ -78,12 +78,12 @@ impl Public {
         });
     }
 
-    /// Encodes the key as a DER document.
+    /// Encodes the key (SubjectPublicKeyInfo) as DER.
     pub fn der(&self) -> Vec<u8> {
         yasna::construct_der(|w| self.write(w))
     }
 
-    /// Encodes the key as PEM.
+    /// Encodes the key (SubjectPublicKeyInfo) as PEM.
     pub fn pem(&self) -> String {
         pem::encode("PUBLIC KEY", self.der())
     }
@@ -104,8 +104,8 @@ impl Public {
 
     /// Returns the key identifier for certificates: a hash of the key's bits.
     pub fn key_id(&self) -> Vec<u8> {
-        // For Ed25519, the official provider hashes the bits as an octet string, and not what RFC 5280 proposes. Any hash is
-        // valid, but the certificates of a chain must use the same one, also if two tools have made them.
+        // For Ed25519, the official provider hashes the bits as an octet string, unlike the proposal of RFC 5280. Any hash is valid, but
+        // all certificates of a chain must use the same one, even if they come from two providers.
         let bytes = match self {
             Public::Ed25519(bytes) => yasna::construct_der(|w| w.write_bytes(bytes)),
             _ => self.bits(),
@@ -113,7 +113,7 @@ impl Public {
         Sha1::digest(bytes).to_vec()
     }
 
-    /// Encodes the key in SSH's wire format; `None` for keys that SSH does not have.
+    /// Encodes the key in the wire format of SSH; `None` if SSH does not support such keys.
     pub fn ssh(&self) -> Option<Vec<u8>> {
         let mut wire = Writer::default();
         wire.string(self.ssh_type()?.as_bytes());
@@ -125,7 +125,7 @@ impl Public {
         Some(wire.0)
     }
 
-    /// Key type in SSH.
+    /// Returns the key type in SSH; `None` if SSH does not support such keys.
     pub fn ssh_type(&self) -> Option<String> {
         match self {
             Public::Rsa { .. } => Some("ssh-rsa".into()),
@@ -134,7 +134,7 @@ impl Public {
         }
     }
 
-    /// Returns the line for `authorized_keys`; empty for keys that SSH does not have, as are the fingerprints.
+    /// Returns the line for `authorized_keys`; empty if SSH does not support such keys.
     pub fn openssh(&self) -> String {
         match (self.ssh_type(), self.ssh()) {
             (Some(kind), Some(bytes)) => format!("{kind} {}\n", STANDARD.encode(bytes)),
@@ -142,14 +142,14 @@ impl Public {
         }
     }
 
-    /// Returns the MD5 fingerprint, in the form of older SSH clients.
+    /// Returns the MD5 fingerprint in the form of older SSH clients; empty if SSH does not support such keys.
     pub fn fingerprint_md5(&self) -> String {
         let Some(bytes) = self.ssh() else { return String::new() };
         let pairs: Vec<String> = Md5::digest(bytes).iter().map(|b| HEXLOWER.encode(&[*b])).collect();
         pairs.join(":")
     }
 
-    /// Returns the SHA-256 fingerprint, in the form of SSH clients.
+    /// Returns the SHA-256 fingerprint in the form of SSH clients; empty if SSH does not support such keys.
     pub fn fingerprint_sha256(&self) -> String {
         match self.ssh() {
             Some(bytes) => format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(bytes))),
@@ -157,15 +157,15 @@ impl Public {
         }
     }
 
-    /// Returns the ID of objects for this key.
+    /// Returns the ID of objects with this key.
     pub fn id(&self) -> String {
         identifier(&self.der())
     }
 }
 
-/// Returns the ID of an object with these bytes: their SHA-1 after trimming white space at both ends.
+/// Returns the ID for these bytes: their SHA-1 after white space at both ends has been trimmed.
 pub(crate) fn identifier(mut bytes: &[u8]) -> String {
-    // DER has no white space to trim, but the IDs in existing states were computed this way.
+    // Trimming makes no sense for DER, but the IDs in existing states were computed in this way.
     let space = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|t| t.chars().count() == 1 && t.trim().is_empty());
     while let Some(length) = (1..=4.min(bytes.len())).find(|n| space(&bytes[..*n])) {
         bytes = &bytes[length..];

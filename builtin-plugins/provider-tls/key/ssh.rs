@@ -1,4 +1,4 @@
-//! Private keys in OpenSSH's format, by the crate `openssh`.
+//! Private keys in OpenSSH format, which the crate `openssh` encodes and decodes.
 
 use openssh::PrivateKey;
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use super::error::KeyError;
 use super::public::Public;
 use super::{EcKey, Key};
 
-/// Encodes a key without passphrase and comment; `None` if SSH does not have such keys.
+/// Encodes a key without passphrase and comment; `None` if SSH does not support such keys.
 pub(super) fn write(key: &Key) -> Result<Option<Vec<u8>>, KeyError> {
     let key = match key {
         Key::Rsa(key) => {
@@ -35,7 +35,7 @@ pub(super) fn write(key: &Key) -> Result<Option<Vec<u8>>, KeyError> {
             public: public.clone(),
         },
     };
-    // OpenSSH uses a random check number. One from the public key makes the encoding of a key always the same.
+    // OpenSSH uses a random check number. Here it is computed from the public key, so that a key is always encoded in the same way.
     let hash = Sha256::digest(key.public());
     let check = hash
         .iter()
@@ -44,7 +44,7 @@ pub(super) fn write(key: &Key) -> Result<Option<Vec<u8>>, KeyError> {
     Ok(Some(key.write(check)))
 }
 
-/// Reads a key in OpenSSH's format.
+/// Reads a key in OpenSSH format.
 pub(super) fn read(bytes: &[u8]) -> Result<Key, KeyError> {
     match PrivateKey::read(bytes)? {
         PrivateKey::Rsa { n, e, d, p, q, .. } => Ok(Key::Rsa(Box::new(super::rsa::from_numbers(&n, &e, &d, &p, &q)?))),

@@ -1,10 +1,9 @@
 //! An example of a provider: notes, one file each, in a directory that the provider's configuration names.
 //!
-//! This is all there is to an external provider: a crate that depends on `monoform-sdk` and `monoform-sdk-server`, with this file as its
-//! `main.rs`. Name
-//! the executable `terraform-provider-notes_v1.0.0` and put it where providers are found (a filesystem mirror, or the place
-//! that `dev_overrides` names); Terraform, OpenTofu and Monoform then use it as `example/notes`. With the argument `-debug` it
-//! waits for a host that has its address in `TF_REATTACH_PROVIDERS`.
+//! An external provider needs nothing else: a crate that depends on `monoform-sdk` and `monoform-sdk-server`, with this file as its
+//! `main.rs`. Name the executable `terraform-provider-notes_v1.0.0`, and put it into a filesystem mirror or into the directory that
+//! `dev_overrides` names. Terraform, OpenTofu and Monoform then use it as `example/notes`. With the argument `-debug` it waits for a host
+//! that has its address in `TF_REATTACH_PROVIDERS`.
 //!
 //! ```hcl
 //! resource "notes_note" "shopping" {
@@ -175,7 +174,7 @@ impl Resource for NoteResource {
             return Ok(None);
         }
         let memo: Memo = source.read()?;
-        // The title is the identity. States from before memos had identities have only the title as an attribute.
+        // The title is the identity. In states written before memos had identities, it is only an attribute.
         let name = match source.identity.as_ref().and_then(|identity| identity["title"].as_str()) {
             Some(title) => title.into(),
             None => memo.title,
@@ -400,7 +399,7 @@ impl Directory {
     }
 }
 
-/// The content of a file, if it is there.
+/// Returns the content of a file; `None` if the file does not exist.
 fn content(path: &Path) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -424,7 +423,7 @@ impl StateClient for Directory {
 
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
         let path = self.state(workspace);
-        // Either the old state is there or the new one.
+        // Written under another name and renamed, so that the file has either the old state or the new one, even after a crash.
         let new = path.with_extension("new");
         let written = std::fs::write(&new, state).and_then(|()| std::fs::rename(&new, &path));
         written.map_err(|e| failed(&path, &e))

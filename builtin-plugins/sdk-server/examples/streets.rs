@@ -1,5 +1,5 @@
-//! An example of computed blocks, which hosts support as of Terraform 1.16: streets with lamps. If a configuration has no lamps, the
-//! town chooses them. The streets exist in the state only.
+//! Example of computed blocks, which hosts like Terraform 1.16 and later support: streets with lamps. If a configuration has no lamps, the
+//! provider chooses them. The streets exist in the state only.
 //!
 //! ```hcl
 //! resource "streets_street" "main" {

@@ -1,4 +1,4 @@
-//! The spans of a log: what its events belong to. Each has its own fields and those of the spans around it.
+//! The spans of a log. Each span stores its own fields and those of the spans around it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ thread_local! {
     static ENTERED: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The spans that are in use.
+/// The open spans, by ID.
 #[derive(Default)]
 pub(super) struct Spans {
     next: AtomicU64,
@@ -41,11 +41,11 @@ impl Spans {
             None => innermost(),
         };
         let mut all = self.all();
-        // The fields are copied, since the outer span may end first.
+        // The fields are copied, since the outer span may end before this one.
         let around = around.and_then(|id| all.get(&id));
         let mut fields = Fields(around.map(|around| around.fields.clone()).unwrap_or_default());
         span.record(&mut fields);
-        // An ID is not zero.
+        // One is added because an ID must not be zero.
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         all.insert(
             id,
@@ -93,7 +93,7 @@ impl Spans {
         Some((Id::from_u64(id), metadata))
     }
 
-    /// Returns the fields of a span, or of the one that this thread is in.
+    /// Returns the fields of a span; without an ID, those of the innermost span of this thread.
     pub fn fields(&self, of: Option<&Id>) -> BTreeMap<String, Json> {
         let id = of.map(Id::into_u64).or_else(innermost);
         let all = self.all();

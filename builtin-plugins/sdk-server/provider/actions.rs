@@ -42,7 +42,7 @@ impl Service {
         &self,
         _: pb::stop_provider::Request,
     ) -> Result<pb::stop_provider::Response, Status> {
-        // Answers at once: Terraform sends this beside the calls, and its result says only that the request arrived.
+        // Answers at once: the host sends this request while other calls run, and the answer says only that the request arrived.
         self.provider.calls().stop();
         Ok(pb::stop_provider::Response::default())
     }
@@ -62,7 +62,7 @@ impl Service {
                 result: Some(dynamic(result)),
                 error: None,
             },
-            // A function that fails is an answer and not a gRPC status: only so can the host point at the argument.
+            // The error of a function is sent in the answer, because a gRPC status could not name the argument that the host marks.
             Err(error) => pb::call_function::Response {
                 result: None,
                 error: Some(pb::FunctionError {

@@ -1,7 +1,7 @@
-//! Batched calls: see `proto/calls.proto` for the messages and the reason.
+//! Batched calls. `proto/calls.proto` documents the messages, and the reason for them.
 //!
-//! One task serves a stream: it starts each call when it arrives, and sends the answers of finished calls together. Calls of plugins
-//! that never block run on that task, those of other plugins on threads of their own (see [`threads`](crate::threads)).
+//! One task serves a stream. It starts each call when it arrives, and sends the answers of finished calls together. Calls of plugins that
+//! never block run on that task; calls of other plugins run on threads of their own (see [`threads`](crate::threads)).
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -26,33 +26,33 @@ use super::service::Service;
 use crate::auxiliary::Shutdown;
 use crate::limits::MESSAGE_LIMIT;
 
-/// Limit of messages that wait to be sent. Each holds all answers that were ready.
+/// Maximum number of messages that wait to be sent. Each message holds all answers that were ready at the time.
 const WAITING: usize = 4;
-/// Size of a message in bytes: further answers go into another message.
+/// Size of a message in bytes after which further answers go into another message.
 const LARGE: usize = 1 << 20;
-/// Limit of the bytes that an answer adds to its message: numbers and lengths.
+/// Maximum overhead of an answer in its message, in bytes: field numbers and lengths.
 const AROUND: usize = 64;
 
 type Running = BoxFuture<'static, Answer>;
 
-/// State of a stream: its calls in progress, and the answers that are not sent yet.
+/// State of a stream: its calls in progress, and the answers that have not been sent yet.
 struct Exchange {
     service: Service,
     running: FuturesUnordered<Running>,
-    /// Stop signals of the calls in progress, by number.
+    /// Guards of the calls in progress, by call number. Dropping a guard requests its call to stop.
     callers: HashMap<u64, StopOnDrop>,
     ready: Vec<Answer>,
-    /// Shutdown signal: an open stream would keep the server from ending.
+    /// Completes when the plugin should end. A stream that stayed open would keep the server from ending.
     shutdown: BoxFuture<'static, ()>,
 }
 
 impl Exchange {
-    /// Starts a call. A call that does not wait has ended when this returns, which saves a wake-up.
+    /// Starts a call, and polls it once. A call that needs no waiting has then ended, which saves waking the task again.
     fn begin(&mut self, call: Call, cx: &mut Context<'_>) {
         let number = call.number;
         let called = call.method();
         if called == Called::Cancel {
-            // Dropping the guard requests the call to stop. Its answer is sent nevertheless.
+            // A request to cancel: dropping the guard requests the call to stop. The answer of the call is still sent.
             self.callers.remove(&number);
             return;
         }
@@ -63,8 +63,7 @@ impl Exchange {
             begun: Some(begun),
         };
         let mut running: Running = Box::pin(async move {
-            // The messages of these methods are equal in both protocols, so the
-            // table of protocol 6 serves the clients of protocol 5, too.
+            // The messages of these methods are equal in both protocols, so the table of protocol 6 also serves clients of protocol 5.
             let result = match called.name().and_then(|name| method(6, name)) {
                 Some(Method::Unary(answer)) => {
                     let name = called.name().unwrap_or_default();
@@ -97,7 +96,7 @@ impl Exchange {
         let mut open = true;
         loop {
             poll_fn(|cx| {
-                // A plugin that ends takes no further calls, but the answers of those in progress still go out.
+                // The plugin should end: it accepts no further calls, but still sends the answers of calls in progress.
                 if open && self.shutdown.poll_unpin(cx).is_ready() {
                     open = false;
                 }
@@ -106,7 +105,7 @@ impl Exchange {
                         Poll::Ready(Some(Ok(batch))) => {
                             batch.requests.into_iter().for_each(|call| self.begin(call, cx))
                         }
-                        // The connection is closed, so all callers are gone.
+                        // The client has closed the stream, so nobody waits for the calls any more.
                         Poll::Ready(_) => {
                             open = false;
                             self.callers.clear();
@@ -126,18 +125,17 @@ impl Exchange {
                 return;
             }
             for batch in batches(std::mem::take(&mut self.ready)) {
-                // Sending fails if the client has disconnected. The calls still run to their ends, since they may be changing
-                // objects.
+                // Sending fails if the client has disconnected. The calls in progress continue, since they may be changing objects.
                 drop(answers.send(Ok(batch)).await);
             }
         }
     }
 }
 
-/// Converts the result of a call to its answer. A message above the limit fails this call instead of the whole stream.
+/// Converts the result of a call to its answer. If the message is above the limit, only this call fails, instead of the whole stream.
 fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
     let result = result.and_then(|message| match message.len() > MESSAGE_LIMIT - AROUND {
-        // Worded as the library reports messages of a single call that are too large.
+        // The wording of tonic for a message of a single call that is too large.
         true => Err(Status::out_of_range(format!(
             "Error, encoded message length too large: found {} bytes, the limit is: {MESSAGE_LIMIT} bytes",
             message.len()
@@ -161,10 +159,10 @@ fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
     }
 }
 
-/// Distributes answers to messages below the size limit.
+/// Distributes answers to messages that stay near the size limit.
 fn batches(ready: Vec<Answer>) -> Vec<Answers> {
     let mut batches: Vec<Answers> = Vec::with_capacity(1);
-    // The size counts as full at first, so that the first answer opens a message.
+    // Initialized as full, so that the first answer opens a message.
     let mut size = LARGE;
     for answer in ready {
         size += answer.message.len();

@@ -1,4 +1,4 @@
-//! Fields that each log line of a call has: the request, and the type that it is about.
+//! Fields for the log lines of a call: the request, and the type or function that it is about.
 
 use std::future::Future;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -10,7 +10,7 @@ use prost::Message as _;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Level, Span};
 
-/// The parts of requests that name a type: the first field of all but one.
+/// The part of a request that names a type or function. It is the first field in all requests but one.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Named {
     #[prost(string, tag = "1")]
@@ -24,7 +24,7 @@ struct Moved {
     target_type_name: String,
 }
 
-/// Returns the field of a log line for the type or function that a method is about.
+/// Returns the name of the log field for the type or function that a method is about.
 fn field(method: &str) -> Option<&'static str> {
     Some(match method {
         "ValidateResourceTypeConfig"
@@ -56,12 +56,12 @@ fn field(method: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the span of a call; none if nothing is logged.
+/// Returns the span of a call; a disabled span if nothing is logged.
 fn span(version: u32, method: &str, request: &[u8]) -> Span {
     if !tracing::enabled!(Level::ERROR) {
         return Span::none();
     }
-    // The span has the level of errors, so that lines of all levels get its fields.
+    // The span has the level ERROR, so that log lines of all levels have its fields.
     let span = tracing::error_span!(
         "call",
         tf_proto_version = version,
@@ -76,7 +76,7 @@ fn span(version: u32, method: &str, request: &[u8]) -> Span {
         tf_state_store_type = Empty,
     );
     if let Some(field) = field(method) {
-        // A request that cannot be read is reported by its method.
+        // If a request cannot be decoded, its log lines have the method without a name; the method itself reports the error.
         let name = match method {
             "MoveResourceState" => Moved::decode(request).map(|moved| moved.target_type_name),
             _ => Named::decode(request).map(|named| named.name),
@@ -86,9 +86,9 @@ fn span(version: u32, method: &str, request: &[u8]) -> Span {
     span
 }
 
-/// Returns a random ID, which tells lines of different calls apart.
+/// Returns a random ID, which distinguishes the log lines of different calls.
 fn request_id() -> String {
-    // Seeds of hash tables are random enough: nothing depends on the ID.
+    // The random seeds of hash tables suffice: the ID has no use except in logs.
     let half = || RandomState::new().build_hasher().finish();
     let text = format!("{:016x}{:016x}", half(), half());
     format!(
@@ -101,7 +101,7 @@ fn request_id() -> String {
     )
 }
 
-/// Runs the answer to a call with the fields of the call in all its log lines, and logs its begin and end.
+/// Runs a call with its fields in all log lines, and logs its beginning and end.
 pub(super) fn logged<T: 'static>(
     version: u32,
     method: &str,

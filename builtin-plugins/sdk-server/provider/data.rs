@@ -14,7 +14,7 @@ use monoform_sdk::calls::CallOptions;
 use monoform_sdk::served::{ListCall, OpenedEphemeral};
 
 fn time(at: SystemTime) -> prost_types::Timestamp {
-    // A time before 1970 would be a mistake of the provider, and counts as 1970.
+    // A time before 1970 would be a bug in the provider; it is sent as 1970-01-01.
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     prost_types::Timestamp {
         seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
@@ -108,7 +108,7 @@ impl Service {
         r: pb::close_ephemeral_resource::Request,
     ) -> Result<pb::close_ephemeral_resource::Response, Status> {
         let found = self
-            // This call gets no stop signal: after an interrupt, it releases leases and tokens.
+            // `close` gets no stop signal, because it has to release leases and tokens after an interrupt, too.
             .run(|provider, _| async move { provider.close(&r.type_name, r.private.unwrap_or_default()).await })
             .await?;
         Ok(pb::close_ephemeral_resource::Response {

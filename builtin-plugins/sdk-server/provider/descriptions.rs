@@ -1,5 +1,4 @@
-//! The methods that describe a provider. Two of their answers differ between the protocols, so a macro generates both
-//! versions.
+//! The methods that describe a provider. Two of the answers differ between the protocol versions, so a macro defines the methods for both.
 
 use monoform_sdk::served::{ServedProvider, identity_type};
 use monoform_sdk::{Diagnostic, Diagnostics};
@@ -24,8 +23,8 @@ macro_rules! descriptions {
         fn capabilities(provider: &ServedProvider) -> pb::ServerCapabilities {
             pb::ServerCapabilities {
                 plan_destroy: provider.plans_destroy(),
-                // A process compiles its schemas by itself when it starts, so a
-                // host may use those that an earlier process sent.
+                // The plugin compiles its schemas without this request. So a host that knows the schemas from an earlier process can skip
+                // it.
                 get_provider_schema_optional: true,
                 move_resource_state: true,
                 generate_resource_config: provider.generates_config(),
@@ -94,9 +93,9 @@ mod v6 {
     descriptions! { v6 }
 }
 
-/// Adds the metadata of the answer with the schemas.
+/// Adds metadata to the answer with the schemas: the resource types that exist in the state only, and the support for batched calls.
 fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
-    // Metadata in place of a new field, since the protocol defines the messages. Hosts ignore keys that they do not know.
+    // Metadata instead of a new field, since Terraform defines the messages. Hosts ignore metadata that they do not know.
     let state_only = provider.resources().filter(|(_, resource)| resource.state_only);
     let names: Vec<&str> = state_only.map(|(name, _)| name).collect();
     if let Ok(names) = names.join(",").parse() {
@@ -106,7 +105,8 @@ fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
     metadata.insert(proto::STREAM_OF_CALLS, version);
 }
 
-/// Returns the error for schemas that cannot work; `None` if all can. Hosts show it, but not what a plugin wrote before it ended.
+/// Returns the error for invalid schemas; `None` if all schemas are valid. It is sent in an answer because hosts show that to the user,
+/// unlike the last output of a plugin that ends.
 fn refused(provider: &ServedProvider) -> Option<Diagnostics> {
     let problems = provider.problems();
     if problems.is_empty() {

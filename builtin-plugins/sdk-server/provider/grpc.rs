@@ -1,4 +1,4 @@
-//! The gRPC services of a provider. Messages pass through them as bytes.
+//! The gRPC services of a provider. They pass on messages as encoded bytes.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -16,7 +16,7 @@ use super::methods::{Answer, Messages, Method, method};
 use super::service::Service;
 use crate::limits::MESSAGE_LIMIT;
 
-/// The service of a version of the protocol.
+/// The gRPC service of a protocol version.
 #[derive(Clone)]
 pub(crate) struct ProviderService<const VERSION: u32>(pub Service);
 
@@ -53,14 +53,15 @@ impl<const VERSION: u32> tonic::codegen::Service<http::Request<Body>> for Provid
                     grpc.client_streaming(With::new(service, answer, VERSION, name), request)
                         .await
                 }
-                // Terraform calls methods of later minor versions on trust, and takes this status as their absence.
+                // Terraform calls methods of later minor versions without knowing whether they exist. This status tells it that they do
+                // not.
                 None => Status::unimplemented("this version of the protocol has no such method").into_http(),
             })
         })
     }
 }
 
-/// A method of a service.
+/// A method together with the service that answers it.
 struct With<Q, A> {
     service: Service,
     answer: Answer<Q, A>,
@@ -108,12 +109,12 @@ impl ClientStreamingService<Bytes> for With<Streaming<Bytes>, Bytes> {
 
     fn call(&mut self, request: Request<Streaming<Bytes>>) -> Self::Future {
         let answer = (self.answer)(self.service.clone(), request);
-        // The type comes with the first message.
+        // Without a request message: the name of the type comes with the first message of the stream.
         logged(self.version, &self.name, &[], answer)
     }
 }
 
-/// A codec that leaves messages encoded.
+/// A codec that neither encodes nor decodes messages.
 #[derive(Clone, Copy)]
 struct Encoded;
 

@@ -100,7 +100,7 @@ impl Service {
             diagnostics: diagnostics(c.diagnostics),
             planned_identity: identity(c.identity),
             deferred: deferred(c.deferred),
-            // With this flag, hosts accept small differences between plan and result.
+            // With this flag, hosts only log differences between configuration and plan.
             legacy_type_system: lenient,
         })
     }

@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::service::Service;
 
-/// A stream of messages. A separate type, because the compiler cannot prove that a future with the boxed stream is `Send`.
+/// A stream of messages. It is a separate type because the compiler cannot prove that a future with the boxed stream is `Send`.
 pub(super) struct Messages(BoxStream<'static, Result<Bytes, Status>>);
 
 impl Stream for Messages {
@@ -23,7 +23,7 @@ impl Stream for Messages {
     }
 }
 
-/// Function that answers a method, by the side that sends a stream of messages.
+/// Function that answers a method. The variants differ in the side that sends a stream of messages: none, the server or the client.
 pub(super) enum Method {
     Unary(Answer<Bytes, Bytes>),
     ServerStreaming(Answer<Bytes, Messages>),
@@ -41,7 +41,7 @@ fn encoded(message: &impl Message) -> Bytes {
     message.encode_to_vec().into()
 }
 
-/// Defines a method that takes a message and returns one.
+/// Defines a method that receives one message and returns one.
 macro_rules! unary {
     ($method:ident) => {
         Method::Unary(|service, request| {
@@ -53,7 +53,7 @@ macro_rules! unary {
     };
 }
 
-/// Defines a method that takes a message and returns one, each with its metadata.
+/// Defines a method that receives one message with metadata, and returns one with metadata.
 macro_rules! with_metadata {
     ($method:ident) => {
         Method::Unary(|service, request| {
@@ -66,7 +66,7 @@ macro_rules! with_metadata {
     };
 }
 
-/// Defines a method that takes a message with its metadata, and whose answer is a stream of messages.
+/// Defines a method that receives one message with metadata, and returns a stream of messages.
 macro_rules! server_streaming_with_metadata {
     ($method:ident) => {
         Method::ServerStreaming(|service, request| {
@@ -81,7 +81,7 @@ macro_rules! server_streaming_with_metadata {
     };
 }
 
-/// Defines a method whose answer is a stream of messages.
+/// Defines a method that receives one message, and returns a stream of messages.
 macro_rules! server_streaming {
     ($method:ident) => {
         Method::ServerStreaming(|service, request| {
@@ -94,7 +94,7 @@ macro_rules! server_streaming {
     };
 }
 
-/// Defines a method whose request is a stream of messages with metadata.
+/// Defines a method that receives a stream of messages with metadata.
 macro_rules! client_streaming_with_metadata {
     ($method:ident) => {
         Method::ClientStreaming(|service, request| {
@@ -108,7 +108,7 @@ macro_rules! client_streaming_with_metadata {
     };
 }
 
-/// Returns the method of this name in a version of the protocol.
+/// Returns the method with this name in a protocol version.
 pub(super) fn method(version: u32, name: &str) -> Option<Method> {
     Some(match (version, name) {
         (5, "GetMetadata") => unary!(get_metadata_5),

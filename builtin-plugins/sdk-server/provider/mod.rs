@@ -1,10 +1,10 @@
-//! A provider as gRPC services: those of protocol 5 and of protocol 6, and the one that has calls in batches ([`batches`]).
+//! The gRPC services of a provider: one for protocol 5, one for protocol 6, and one for batched calls ([`batches`]).
 //!
-//! Both protocols have the same messages, except for two descriptions of the provider and the names of some methods. The methods
-//! are therefore written once, in the messages of protocol 6, and [`methods`] is the table of what they are called. A test of the
-//! crate `proto` holds the two protocols to that.
+//! Both protocols have the same messages, except for two descriptions of the provider and the names of some methods. The methods are
+//! therefore written once, with the messages of protocol 6; the table in [`methods`] maps the names of both protocols to them. A test of
+//! the crate `proto` checks that the protocols stay equal in this way.
 //!
-//! The methods take and return encoded messages here, so that the machinery around them is compiled once rather than for each.
+//! Methods take and return encoded messages, so that the code around them is compiled once instead of once for each message type.
 
 mod actions;
 mod batches;

@@ -1,4 +1,4 @@
-//! Service that answers the calls of a provider, and the environment in which calls run.
+//! Service that answers the calls of a provider, and the way in which it runs them.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use tonic::Status;
 use crate::messages::v6::dynamic;
 use crate::threads;
 
-/// Provider of the service, and the call that is being answered.
+/// A provider, and the call that is being answered.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(super) provider: Arc<ServedProvider>,
-    /// Call that was already registered as begun, if there is one.
+    /// The registered call, if the caller has registered it already, as batched calls do.
     pub(super) begun: Option<Arc<Call>>,
 }
 
@@ -44,7 +44,7 @@ impl Service {
                 let work = call(self.provider.clone(), begun.stop());
                 threads::run_begun(true, begun.clone(), work).await
             }
-            // The awaiting task is the one for all batched calls, which does not end before them.
+            // This runs on the task that serves all batched calls. The task ends only after its calls, so it needs no task for each.
             Some(begun) => AssertUnwindSafe(call(self.provider.clone(), begun.stop()))
                 .catch_unwind()
                 .await
@@ -52,7 +52,7 @@ impl Service {
         }
     }
 
-    /// Runs a call that does not wait: on this thread if it cannot block.
+    /// Runs a call that never waits. If the provider cannot block, it runs on this thread.
     pub(super) async fn run_now<T: Send + 'static>(
         &self,
         call: impl FnOnce(&ServedProvider) -> T + Send + 'static,

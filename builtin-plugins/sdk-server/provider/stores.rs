@@ -29,8 +29,7 @@ impl Service {
         request: Request<pb::configure_state_store::Request>,
     ) -> Answer<pb::configure_state_store::Response> {
         let r = request.into_inner();
-        // The host proposes a size; the size in the answer, which is never above it, is used by both
-        // sides.
+        // The host proposes a chunk size. Both sides then use the size in the answer, which is never larger.
         let asked = r.capabilities.unwrap_or_default().chunk_size;
         let chunk_size = state_store::chunk_size(usize::try_from(asked).unwrap_or_default());
         let result = self
@@ -50,7 +49,7 @@ impl Service {
                 chunk_size: i64::try_from(chunk_size).unwrap_or_default(),
             }),
         });
-        // The protocol has no field for the kind of workspaces that a store supports.
+        // Sent as metadata, since the protocol has no field for the workspaces that a store can have.
         if let Some((support, keeps_objects)) = support {
             if keeps_objects {
                 let version = tonic::metadata::MetadataValue::from_static("1");
@@ -152,8 +151,8 @@ impl Service {
         &self,
         request: Request<pb::lock_state::Request>,
     ) -> Answer<pb::lock_state::Response> {
-        // The message has the operation only. With the whole record beside it, the
-        // lock that a store writes is the one Terraform would write.
+        // The message has the operation only. The metadata has the whole lock info, so that the store writes the same lock as Terraform
+        // would.
         let info = request
             .metadata()
             .get_bin(proto::STATE_LOCK_INFO)
@@ -171,8 +170,8 @@ impl Service {
             lock_id,
             diagnostics: diagnostics(problems),
         });
-        // A host that knows this key waits for the lock only if there is a
-        // holder, and shows it; the text of the error is for all others.
+        // With this metadata, a host knows that the lock is held, waits for it and shows the holder. All other hosts show the text of the
+        // error.
         if let Some(holder) = holder {
             let holder = tonic::metadata::MetadataValue::from_bytes(holder.as_bytes());
             response.metadata_mut().insert_bin(proto::STATE_LOCK_HOLDER, holder);

@@ -193,7 +193,7 @@ async fn plain(path: &Path) -> Channel {
         .unwrap()
 }
 
-/// A client's certificate as go-plugin makes it: P-521, an authority.
+/// A client certificate as go-plugin creates it: a CA certificate with a P-521 key.
 fn client_identity() -> (rcgen::Certificate, KeyPair) {
     let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P521_SHA512).unwrap();
     let mut parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -311,7 +311,7 @@ fn value(msgpack: &[u8]) -> Value {
     cty::msgpack::decode(msgpack, &thing_type()).unwrap()
 }
 
-/// One object's life in one version of the protocol.
+/// The life of one object, in one version of the protocol.
 macro_rules! life {
     ($pb:ident, $channel:expr, $schema:ident, $configure:ident($configure_module:ident)) => {{
         use $pb::provider_client::ProviderClient;
@@ -558,7 +558,7 @@ async fn other_clients_are_not_let_in() {
     let other = client_identity();
     for identity in [None, Some(&other)] {
         if let Ok(channel) = encrypted(&served.path, certificate.clone(), identity).await {
-            // With TLS 1.3 the refusal comes with the first answer.
+            // In TLS 1.3, the client learns of the refusal only with the first answer.
             let mut client = tfplugin5::provider_client::ProviderClient::new(channel);
             assert!(
                 client
@@ -598,7 +598,7 @@ async fn auxiliary_services_answer_and_the_controller_ends_it() {
         .unwrap();
 }
 
-/// A provider whose one data source waits until it is asked to stop.
+/// A provider with one data source, which waits until it is requested to stop.
 fn waiting() -> ServedProvider {
     ServedProvider::new(monoform_sdk::Plain(|members| members.data_source("shop_wait", Wait)))
 }
@@ -616,7 +616,7 @@ impl monoform_sdk::DataSource for Wait {
     }
 }
 
-/// Opens a stream of calls; returns the sender of calls and the receiver of answers.
+/// Opens a stream of batched calls. Returns the sender of calls and the receiver of answers.
 async fn exchange(served: &Served) -> (mpsc::Sender<calls::Requests>, tonic::Streaming<calls::Answers>) {
     let (sender, requests) = mpsc::channel(8);
     let mut client = calls::provider_calls_client::ProviderCallsClient::new(plain(&served.path).await);
@@ -636,7 +636,7 @@ fn call(number: u64, method: calls::request::Method, message: &impl prost::Messa
     }
 }
 
-/// Receives answers until there are this many; returns them by number.
+/// Receives this number of answers. Returns them by call number.
 async fn answered(answers: &mut tonic::Streaming<calls::Answers>, count: usize) -> BTreeMap<u64, calls::Answer> {
     let mut all = BTreeMap::new();
     while all.len() < count {
@@ -678,7 +678,7 @@ async fn calls_in_one_message_are_answered_each_by_itself() {
     assert_eq!(unknown.diagnostics[0].summary, "Unknown type");
     let failure = all[&3].failure.as_ref().unwrap();
     assert!(failure.text.contains("cannot be read"), "{}", failure.text);
-    // The stream is open still.
+    // The plugin ends although the stream is still open.
     served.end().await;
 }
 
@@ -689,7 +689,7 @@ async fn call_in_a_batch_whose_caller_is_gone_is_asked_to_stop() {
     let (requests, mut answers) = exchange(&served).await;
     let read = tfplugin6::read_data_source::Request {
         type_name: "shop_wait".into(),
-        // An empty object.
+        // An empty object in msgpack.
         config: Some(tfplugin6::DynamicValue {
             msgpack: vec![0x80],
             json: Vec::new(),
@@ -707,7 +707,7 @@ async fn call_in_a_batch_whose_caller_is_gone_is_asked_to_stop() {
     let stopped = answered(&mut answers, 1).await;
     let answer = tfplugin6::read_data_source::Response::decode(stopped[&2].message.clone()).unwrap();
     assert_eq!(answer.diagnostics[0].summary, "Stopped");
-    // The caller of the other call disconnects.
+    // The client disconnects while the other call is running.
     drop((requests, answers));
     served.end().await;
 }

@@ -1,4 +1,4 @@
-//! Features of hosts beside planning and applying: lists, identities, deferrals, metadata of modules, generated configuration, stops.
+//! Features of hosts apart from planning and applying: lists, identities, deferrals, `provider_meta`, generated configuration and stops.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
@@ -107,7 +107,7 @@ impl Resource for Pets {
         cx.client()?;
         let meta: Option<Meta> = cx.provider_meta()?;
         if plan.name.text() == "slow" {
-            // Ends with the stop signal of this call, or with the timeout.
+            // Waits until the stop signal of this call is set, or the timeout is reached.
             let time = plan.timeouts.create(Duration::from_secs(3600));
             cx.within(time, std::future::pending::<Result<()>>()).await?;
         }
@@ -314,7 +314,7 @@ async fn a_provider_whose_configuration_is_unknown_defers_everything() {
     assert_eq!(harness.invoke("zoo_call", &[]).await, Ok(vec![]));
     assert_eq!(harness.deferred(), why);
 
-    // With a configuration that is known, nothing is deferred any more.
+    // Once the configuration is known, no answer is deferred.
     harness.configure(&[("url", "here".into())]).await.unwrap();
     assert_eq!(harness.plan("zoo_pet", None, config).await.unwrap().deferred, None);
 }

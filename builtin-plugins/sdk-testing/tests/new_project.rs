@@ -1,4 +1,4 @@
-//! The sources that `monoform provider new` writes, compiled against the SDK as it is, with their own tests.
+//! Compiles the sources that `monoform provider new` writes against the current SDK, and runs their own tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

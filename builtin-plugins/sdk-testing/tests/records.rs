@@ -1,4 +1,4 @@
-//! Resources whose schemas are made at run time.
+//! Resources whose schemas are built at run time.
 
 use monoform_sdk::cty::{Type, Value};
 use monoform_sdk::schema::{computed, intern, optional, required};
@@ -27,7 +27,7 @@ impl Resource for Described {
     async fn create(&self, plan: Record, cx: &mut Context<()>) -> Result<Record> {
         assert!(plan.get::<Attr<i64>>("id")?.is_unknown() && plan.get::<String>("nothing").is_err());
         if plan.get::<String>(self.0)? == "broken" {
-            // Some members are missing, so they become null.
+            // Attributes that the record lacks become null in the state.
             cx.save(&Record::new([(self.0, "broken")]));
             return Err(Diagnostic::error("Broken", "").into());
         }

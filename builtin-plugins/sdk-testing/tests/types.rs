@@ -1,4 +1,4 @@
-//! Types with rules of their own, in a resource whose service answers everything in another form.
+//! Types with semantic equality, in a resource whose service returns each value in another form.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
@@ -54,7 +54,7 @@ model! {
     }
 }
 
-/// Answers each value in another form of the same meaning.
+/// Returns each value in another form that means the same.
 struct Machines;
 
 fn other_form(machine: Machine) -> Machine {
@@ -144,7 +144,7 @@ async fn another_form_of_the_same_value_is_no_change() {
     let harness = harness();
     let mut machine = harness.object("x_machine");
     let first = config("{\"a\": 1}", "1h", "0:0::1", "2001:db8:0::/32");
-    // The harness checks that the result is as planned.
+    // `apply` fails if the result is not as planned.
     machine.apply(&first).await.unwrap();
     let created = machine.state().cloned().unwrap();
     assert_eq!(created.get("policy"), Some(&"{\"a\": 1}".into()));

@@ -1,4 +1,4 @@
-//! Schemas in compiled form, computed once when a plugin starts.
+//! Schemas in compiled form, computed once, when a schema is first used.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -17,7 +17,7 @@ pub struct Compiled {
     pub schema: Schema,
     /// The type of the objects that the schema describes.
     pub ty: Type,
-    /// The object type behind `ty`.
+    /// The same type as `ty`, as an object type.
     pub object: Arc<ObjectType>,
     /// The members of the outermost block.
     #[doc(hidden)]
@@ -28,7 +28,8 @@ pub struct Compiled {
     rules: bool,
 }
 
-/// A schema that is compiled when it is first used: a process of a large provider usually serves few of its types.
+/// A schema that is compiled when it is first used. A process of a large provider usually uses few of its types, and need not compile the
+/// others.
 #[derive(Debug, Default)]
 pub(crate) struct LazySchema {
     compiled: OnceLock<Compiled>,
@@ -44,7 +45,7 @@ impl LazySchema {
         }
     }
 
-    /// Returns the compiled form. `schema`, which must return the same schema at each call, is called once at most.
+    /// Returns the compiled form. `schema` must return the same schema at each call; it is called at most once.
     pub fn get(&self, schema: impl FnOnce() -> Schema) -> &Compiled {
         self.compiled.get_or_init(|| {
             let schema = schema();
@@ -58,13 +59,13 @@ impl LazySchema {
 #[allow(missing_docs, reason = "hidden: for the server and the test harness")]
 pub enum CompiledMember {
     Attribute(Attribute),
-    /// An attribute with a schema of its own.
+    /// An attribute with nested attributes.
     Nested(Attribute, Nesting, Vec<CompiledMember>),
     Block(NestedBlock, Vec<CompiledMember>),
 }
 
 impl CompiledMember {
-    /// The name in the configuration.
+    /// Returns the name in the configuration.
     pub fn name(&self) -> &'static str {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.name,
@@ -104,12 +105,12 @@ impl CompiledMember {
         }
     }
 
-    /// Returns the value of a member that the configuration does not set.
+    /// Returns the value of this member if the configuration does not set it.
     pub fn absent(&self, ty: &Type) -> Value {
         let CompiledMember::Block(block, members) = self else {
             return Value::null(ty.clone());
         };
-        // Null lets the plugin set the blocks; an empty list would mean that there are none.
+        // Null allows the plugin to set the blocks; an empty list would be a decision that there are none.
         if block.computed {
             return Value::null(ty.clone());
         }
@@ -171,15 +172,14 @@ impl Compiled {
 
     /// Removes the values of write-only attributes from an object, since these are never stored.
     pub(crate) fn without_write_only(&self, object: Value) -> Value {
-        // Most schemas have no such attribute; then nothing is copied.
+        // Most schemas have no such attribute; the object is then returned without a copy.
         match self.write_only {
             true => without_write_only(&self.members, &object),
             false => object,
         }
     }
 
-    /// Replaces each value that means the same as the value in `before` by the latter: a value that a service returns in another form
-    /// is no change.
+    /// Replaces each value by that of `before` if both mean the same. A value that a service returns in another form is then no change.
     pub(crate) fn settled(&self, before: &Value, after: Value) -> Value {
         match self.rules && before.is_present() {
             true => settled(&self.members, before, &after),
@@ -187,8 +187,7 @@ impl Compiled {
         }
     }
 
-    /// Converts an object to a configuration: without attributes that cannot be set, and without deprecated
-    /// ones.
+    /// Converts an object to a configuration, without deprecated attributes and attributes that a configuration cannot set.
     pub(crate) fn settable_only(&self, object: Value) -> Value {
         settable_only(&self.members, &object)
     }
@@ -202,7 +201,7 @@ fn settable_only(members: &[CompiledMember], object: &Value) -> Value {
         };
         let settable = |a: &Attribute| (a.required || a.optional) && !a.write_only;
         match member.map(|m| (m, m.inside())) {
-            // Write-only values are not in the state, so no configuration can be made of them.
+            // Write-only attributes are omitted as well: the state does not have their values.
             Some((m, _)) if m.attribute().is_some_and(|a| !settable(a)) => Value::null(value.ty().clone()),
             Some((_, Some((Nesting::Single | Nesting::Group, members)))) => settable_only(members, value),
             Some((_, Some((_, members)))) => value.map_parts(|_, item| settable_only(members, item)),
@@ -226,7 +225,7 @@ fn compile(block: &Block) -> Vec<CompiledMember> {
             CompiledMember::Block(nested.clone(), compile(&nested.block)),
         ));
     }
-    // The order of an object type's attributes.
+    // Sorted by name, like the attributes of an object type, so that both can be visited in step.
     members.sort_by_key(|(name, _)| *name);
     members.into_iter().map(|(_, member)| member).collect()
 }
@@ -286,7 +285,7 @@ fn settled_blocks(nesting: Nesting, members: &[CompiledMember], before: &Value, 
         let found = match part {
             Part::Attribute(key) | Part::Key(key) => before.get(key),
             Part::Index(i) => of_before.get(i),
-            // Objects of a set are matched by meaning, since they have no key.
+            // Elements of a set have no key, so an element is paired with one that means the same.
             Part::SetElement => of_before.iter().find(|b| settled(members, b, item) == **b),
         };
         match found {

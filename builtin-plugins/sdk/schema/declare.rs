@@ -42,9 +42,9 @@ impl Block {
     }
 }
 
-/// A declaration after `=` in a model, which becomes a member with the name, comment and type of its field.
+/// A declaration after `=` in a model. With the name, the doc comment and the type of the field, it becomes a member.
 ///
-/// An attribute can be null or unknown, so its field is an [`Attr`] (or [`Any`]); anything else is refused by the compiler:
+/// An attribute can be null or unknown, so its field is an [`Attr`] (or [`Any`]). The compiler refuses any other type:
 ///
 /// ```compile_fail,E0277
 /// use monoform_sdk::Model;
@@ -64,7 +64,7 @@ impl Block {
     note = "nested blocks (`block()`) are a model `M`, or `Attr<M>`, `Vec<M>`, `Set<M>`, `BTreeMap<String, M>`, or an `Attr` of those"
 )]
 pub trait IntoMember<T> {
-    /// Converts the declaration to the member for a field with this name and comment.
+    /// Converts the declaration to a member, with the name and doc comment of the field.
     fn into_member(self, name: &'static str, doc: &str) -> Member;
 }
 
@@ -123,7 +123,7 @@ impl Attribute {
         self
     }
 
-    /// Hides the value in output.
+    /// Marks the attribute as sensitive: hosts hide its value in their output.
     #[must_use]
     pub fn sensitive(mut self) -> Attribute {
         self.sensitive = true;
@@ -137,21 +137,21 @@ impl Attribute {
         self
     }
 
-    /// Declares that the description is plain text.
+    /// Marks the description as plain text instead of Markdown.
     #[must_use]
     pub fn plain(mut self) -> Attribute {
         self.text = Text::Plain;
         self
     }
 
-    /// Deprecates the attribute. The advice says what to use instead.
+    /// Marks the attribute as deprecated. The advice for users says what to use instead.
     #[must_use]
     pub fn deprecated(mut self, advice: &'static str) -> Attribute {
         self.deprecated = Some(advice);
         self
     }
 
-    /// Sets the planned value of an attribute that the configuration does not set. The attribute must be computed, too.
+    /// Sets the planned value for a configuration that does not set the attribute. The attribute must also be computed.
     #[must_use]
     pub fn default(mut self, value: impl Cty) -> Attribute {
         self.default = Some(value.to_cty());
@@ -190,7 +190,7 @@ impl Attribute {
         self.modify(Modifier::KeepNonNull)
     }
 
-    /// Replaces the object if the attribute changes, and the configuration sets it. A result that changes does not count.
+    /// Replaces the object if the attribute changes and the configuration sets it. A change of a computed value does not count.
     #[must_use]
     pub fn requires_replace_if_configured(self) -> Attribute {
         self.modify(Modifier::RequiresReplaceIfConfigured)
@@ -217,7 +217,7 @@ impl Attribute {
         self.modify(Modifier::requires_replace_if(condition))
     }
 
-    /// Replaces the object if the content of a map of strings changes, but not for new keys without a value. See
+    /// Replaces the object if the content of a map of strings changes. New keys with a null value do not count: see
     /// [`Modifier::RequiresReplaceIfValuesChange`].
     #[must_use]
     pub fn requires_replace_if_values_change(self) -> Attribute {
@@ -229,7 +229,7 @@ impl Attribute {
     fn build<T: Cty>(mut self, name: &'static str, doc: &str) -> Member {
         self.name = name;
         self.ty = T::ty();
-        // Nested attributes have rules of their own.
+        // The rules of nested attributes are on the attributes inside.
         if self.nested.is_none() {
             self.rules = T::rules();
         }
@@ -250,18 +250,18 @@ impl IntoMember<Any> for Attribute {
     }
 }
 
-/// Declares an attribute whose value is an object, or a list, set or map of objects, with attributes that have a schema of their
-/// own: they can be optional or computed, have defaults and rules. The field's type is `Attr<M>`, `Attr<Vec<M>>`, `Attr<Set<M>>`
-/// or `Attr<BTreeMap<String, M>>` of another model `M`, which has attributes only.
+/// Declares an attribute with nested attributes: its value is an object, or a list, set or map of objects. The attributes inside have a
+/// schema of their own, and so can be optional or computed, and have defaults and rules. The field's type is `Attr<M>`, `Attr<Vec<M>>`,
+/// `Attr<Set<M>>` or `Attr<BTreeMap<String, M>>` of another model `M`, which must have no blocks.
 ///
-/// Only protocol 6 has such attributes, so a provider with one of them no longer supports protocol 5. Where that matters, use
-/// blocks.
+/// Only protocol 6 has nested attributes, so a provider that uses them no longer supports protocol 5. If hosts need protocol 5, use blocks
+/// instead.
 #[must_use]
 pub fn nested(attribute: Attribute) -> NestedAttribute {
     NestedAttribute(attribute)
 }
 
-/// An attribute with a schema of its own, before it has a name.
+/// An attribute with nested attributes, before it gets its name from a field.
 #[derive(Clone, Debug)]
 pub struct NestedAttribute(Attribute);
 
@@ -297,13 +297,13 @@ impl<M: Model> IntoMember<Attr<BTreeMap<String, M>>> for NestedAttribute {
     }
 }
 
-/// Converts a doc comment to a description. Lines of one paragraph are joined; paragraphs, and lines with a meaning of their own
-/// in Markdown (items of lists, headings, rows of tables, quotations, code between fences), stay apart.
+/// Converts a doc comment to a description. Lines of one paragraph are joined. Paragraphs stay separate, and so do lines that are
+/// significant in Markdown: items of lists, headings, rows of tables, quotations, and code between fences.
 fn comment(doc: &str) -> String {
     let mut out = String::new();
     let (mut fenced, mut new_paragraph, mut ended) = (false, false, false);
     for line in doc.lines() {
-        // Rust keeps the blank after the three slashes.
+        // The compiler keeps the space after the three slashes.
         let line = line.strip_prefix(' ').unwrap_or(line).trim_end();
         let text = line.trim_start();
         if text.is_empty() && !fenced {
@@ -337,7 +337,7 @@ fn begins_line(text: &str) -> bool {
         || (number.len() < text.len() && number.starts_with(". "))
 }
 
-/// Nested block without a name yet.
+/// Declaration of nested blocks, before they get their name from a field.
 #[derive(Clone, Debug, Default)]
 pub struct BlockBuilder {
     min_items: u32,
@@ -361,25 +361,25 @@ impl BlockBuilder {
         self
     }
 
-    /// Sets a minimum number of blocks in the schema, which the core checks. Official providers with the old SDK do so; newer ones
-    /// use a rule ([`Validator::Size`]).
+    /// Sets the minimum number of blocks in the schema, which the host checks. Official providers written with the old Go SDK do so. Newer
+    /// providers use a rule ([`Validator::Size`]) instead.
     #[must_use]
     pub fn min_items(mut self, count: u32) -> BlockBuilder {
         self.min_items = count;
         self
     }
 
-    /// Sets a maximum number of blocks in the schema, which the core checks, like [`min_items`](BlockBuilder::min_items). A plugin
-    /// that moves from the old SDK can thereby keep its schema.
+    /// Sets the maximum number of blocks in the schema, which the host checks, like [`min_items`](BlockBuilder::min_items). With these two
+    /// methods, a provider that moves from the old Go SDK can keep its schema.
     #[must_use]
     pub fn max_items(mut self, count: u32) -> BlockBuilder {
         self.max_items = count;
         self
     }
 
-    /// Lets the plugin set the blocks if the configuration has none: they are unknown in the plan of a new object. All of their
-    /// members must be computed, too. Only protocol 6 has this, and hosts as of Terraform 1.16; other hosts see no blocks,
-    /// as if the configuration left them out.
+    /// Lets the plugin set the blocks if the configuration has none: they are unknown in the plan of a new object. All of their members
+    /// must be computed, too. This needs protocol 6 and a host like Terraform 1.16 or later. Other hosts see no blocks, as if the
+    /// configuration left them out.
     #[must_use]
     pub fn computed(mut self) -> ComputedBlock {
         self.computed = true;
@@ -401,7 +401,7 @@ impl BlockBuilder {
 
     fn build<M: Model>(self, name: &'static str, doc: &str, nesting: Nesting) -> Member {
         let mut block = Block::of::<M>();
-        // The comment on the field is more specific than the comment on the struct, which may have other uses.
+        // The comment on the field is more specific: the struct may be used by several fields.
         if !doc.trim().is_empty() {
             block.description = comment(doc);
         }
@@ -466,7 +466,7 @@ impl<M: Model> IntoMember<Attr<Set<M>>> for BlockBuilder {
     }
 }
 
-/// A nested block whose content the plugin may set: its field is an `Attr`, which can be unknown. See [`BlockBuilder::computed`].
+/// Nested blocks that the plugin may set. The field is an `Attr`, because the blocks can be unknown. See [`BlockBuilder::computed`].
 #[derive(Clone, Debug)]
 pub struct ComputedBlock(BlockBuilder);
 

@@ -1,9 +1,9 @@
 //! Schemas: the content of blocks, and the role of each attribute in validation and planning.
 //!
-//! Authors write expressions made of [`required`], [`optional`], [`computed`] and [`block`] inside
-//! [`model!`](crate::model!); [`Schema::of`] collects them. When a plugin starts to serve, each schema is compiled once
-//! ([`Compiled`]), so that no call converts it again. A schema that cannot work (a default of the wrong type, a rule
-//! about an attribute that does not exist) is refused then, with all errors and their paths.
+//! Authors write expressions made of [`required`], [`optional`], [`computed`] and [`block`] inside [`model!`](crate::model!);
+//! [`Schema::of`] collects them. Each schema is compiled once, when it is first used ([`Compiled`]), so that no call converts it again. An
+//! invalid schema (such as a default of the wrong type, or a rule about an attribute that does not exist) is refused when the host requests
+//! the schemas. The error lists all problems with their paths.
 
 mod compiled;
 mod declare;

@@ -7,7 +7,7 @@ use cty::Type;
 
 use super::shape::{Attribute, Block, Member, Schema};
 
-/// Names that were made at run time. They live as long as the process, as all names of a schema do; each is kept once.
+/// Names that were made at run time. Each name is stored once, and never freed, because the names in a schema have the type `&'static str`.
 static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 /// Returns a name that lives as long as the process, for members whose names are known at run time only.
@@ -25,7 +25,7 @@ pub fn intern(name: &str) -> &'static str {
 }
 
 impl Attribute {
-    /// Makes a member of a schema that is made at run time: see [`Record`](crate::Record).
+    /// Creates a member of a schema that is built at run time: see [`Record`](crate::Record).
     #[must_use]
     pub fn named(mut self, name: &str, ty: Type, description: &str) -> Member {
         self.name = intern(name);
@@ -36,7 +36,7 @@ impl Attribute {
 }
 
 impl Schema {
-    /// Makes a schema of members that are known at run time only: see [`Record`](crate::Record).
+    /// Creates a schema of members that are known at run time only: see [`Record`](crate::Record).
     #[must_use]
     pub fn of_members(members: impl IntoIterator<Item = Member>) -> Schema {
         let mut root = Block::default();

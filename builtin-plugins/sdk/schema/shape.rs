@@ -41,7 +41,7 @@ impl Schema {
         self
     }
 
-    /// Deprecates the whole type, with this advice.
+    /// Marks the whole type as deprecated. The advice for users says what to use instead.
     #[must_use]
     pub fn deprecated(mut self, advice: &'static str) -> Schema {
         self.root.deprecated = Some(advice);
@@ -57,20 +57,20 @@ impl Schema {
 }
 
 impl Schema {
-    /// Adds the rule that one of these attributes must be set, and no other. They are named by path expressions from the outermost
-    /// block: see [`validate`](crate::validate).
+    /// Adds the rule that exactly one of these attributes must be set. They are named by path expressions from the outermost block: see
+    /// [`validate`](crate::validate).
     #[must_use]
     pub fn exactly_one_of(self, paths: &[&'static str]) -> Schema {
         self.group(GroupRule::ExactlyOneOf, paths)
     }
 
-    /// Adds the rule that one of these attributes can be set at most.
+    /// Adds the rule that at most one of these attributes can be set.
     #[must_use]
     pub fn conflicting(self, paths: &[&'static str]) -> Schema {
         self.group(GroupRule::Conflicting, paths)
     }
 
-    /// Adds the rule that all of these attributes must be set, or none.
+    /// Adds the rule that either all of these attributes must be set, or none of them.
     #[must_use]
     pub fn required_together(self, paths: &[&'static str]) -> Schema {
         self.group(GroupRule::RequiredTogether, paths)
@@ -101,10 +101,10 @@ pub struct Block {
 /// Markup of descriptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Text {
-    /// Markdown, as in comments of Rust.
+    /// Markdown, as in Rust doc comments.
     #[default]
     Markdown,
-    /// Plain text, shown as it is.
+    /// Plain text, in which no character is markup.
     Plain,
 }
 
@@ -135,7 +135,7 @@ impl Block {
     #[must_use]
     pub fn ty(&self) -> Type {
         let attributes = self.attributes.iter().map(|a| (a.name, a.ty.clone()));
-        // In a value, attributes and blocks are the same: names must not collide.
+        // The object type has both attributes and blocks, so a name must not be used twice.
         let blocks = self.blocks.iter().map(|b| (b.name, b.ty()));
         Type::object(attributes.chain(blocks))
     }
@@ -151,7 +151,7 @@ pub enum Member {
 }
 
 impl Member {
-    /// The name in the configuration.
+    /// Returns the name in the configuration.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -160,7 +160,7 @@ impl Member {
         }
     }
 
-    /// Returns true if the value must not be shown.
+    /// Returns true if the value must not be shown: the attribute is sensitive or write-only.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         matches!(self, Member::Attribute(a) if a.sensitive || a.write_only)
@@ -180,7 +180,7 @@ pub struct Attribute {
     pub optional: bool,
     /// True if the plugin may set the attribute.
     pub computed: bool,
-    /// True if output must hide the value.
+    /// True if hosts must hide the value in their output.
     pub sensitive: bool,
     /// True if the value is read from the configuration only, and never stored in plan or state.
     pub write_only: bool,
@@ -220,12 +220,12 @@ pub struct NestedBlock {
     pub block: Block,
     /// The number of blocks, and the collection that they form.
     pub nesting: Nesting,
-    /// Minimum number of blocks in the schema for the host; see [`BlockBuilder::min_items`](super::BlockBuilder::min_items).
+    /// Minimum number of blocks, which the host checks; see [`BlockBuilder::min_items`](super::BlockBuilder::min_items).
     pub min_items: u32,
-    /// Maximum number of blocks in the schema for the host, 0 for no limit; see
-    /// [`BlockBuilder::max_items`](super::BlockBuilder::max_items).
+    /// Maximum number of blocks, which the host checks; 0 for no limit. See [`BlockBuilder::max_items`](super::BlockBuilder::max_items).
     pub max_items: u32,
-    /// True if the plugin may set the blocks if the configuration has none; see [`BlockBuilder::computed`](super::BlockBuilder::computed).
+    /// True if the plugin may set the blocks when the configuration has none; see
+    /// [`BlockBuilder::computed`](super::BlockBuilder::computed).
     pub computed: bool,
     /// Rules for the blocks as a whole, such as their number.
     pub validators: Vec<Validator>,
@@ -238,13 +238,14 @@ pub struct NestedBlock {
 pub enum Nesting {
     /// At most one: an object or null. The field is an `Attr<M>`.
     Single,
-    /// Always one; an omitted block counts as an empty one. The field is an `M`.
+    /// Always one; an omitted block counts as an empty block. The field is an `M`.
     Group,
-    /// Any number, in order: a list. The field is a `Vec<M>`, or an `Attr<Vec<M>>` if their number may be unknown (a `dynamic` block).
+    /// Any number, in order: a list. The field is a `Vec<M>`, or an `Attr<Vec<M>>` if the number of blocks may be unknown (a `dynamic`
+    /// block).
     List,
     /// Any number, without order: a set. The field is a `Set<M>` or an `Attr<Set<M>>`.
     Set,
-    /// Any number, each with a label of its own: a map. The field is a `BTreeMap<String, M>` or an `Attr` of that.
+    /// Any number, each with a label: a map. The field is a `BTreeMap<String, M>` or an `Attr<BTreeMap<String, M>>`.
     Map,
 }
 
@@ -255,7 +256,7 @@ impl NestedBlock {
         let element = self.block.ty();
         match self.nesting {
             Nesting::Single | Nesting::Group => element,
-            // Elements may then have different types, which only a tuple or an object can hold.
+            // Elements with an attribute of any type may have different types, which only a tuple or an object can hold.
             Nesting::List | Nesting::Map if element.has_dynamic() => Type::Dynamic,
             Nesting::List => Type::list(element),
             Nesting::Set => Type::set(element),

@@ -1,4 +1,4 @@
-//! The requests about actions.
+//! Requests for actions.
 
 use super::provider::{ServedProvider, unknown_type};
 use crate::action::{AnyAction, Progress};

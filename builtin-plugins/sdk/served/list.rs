@@ -11,10 +11,10 @@ use crate::list::{AnyList, ListRequest};
 use crate::stop::Stop;
 use crate::wire::{Wire, decode, encode};
 
-/// Limit of the objects that wait to be sent.
+/// Maximum number of found objects that wait to be sent.
 const WAITING: usize = 64;
 
-/// One event of a list: an object, or problems.
+/// One event of a list: an object, or the errors of its conversion.
 #[derive(Debug, Default)]
 pub struct ListEvent {
     pub display_name: String,
@@ -71,7 +71,7 @@ impl ServedProvider {
             Ok(prepared) => prepared,
             Err(diagnostics) => return diagnostics,
         };
-        // Refused at the start: see `find_problems`.
+        // Never `None`: `find_problems` refuses a list resource without a resource type of the same name.
         let Some(resource) = self.resources.get(&*request.name) else {
             return Diagnostics::new();
         };
@@ -109,10 +109,10 @@ impl ServedProvider {
                     break;
                 }
             }
-            // Objects that are still found are dropped.
+            // The receiver is gone, so objects that the list still finds are dropped.
             found.close();
         };
-        // Run concurrently: the list waits while its objects are not received.
+        // Both run concurrently: the channel is bounded, so the list waits until its objects are sent.
         futures::join!(list.list(&config, asked, stop), send).0
     }
 }

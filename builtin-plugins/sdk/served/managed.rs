@@ -13,7 +13,7 @@ use crate::plan::{Planned, construct};
 use crate::resource::{Answer, AnyResource, MoveSource};
 use crate::wire::{RawState, Wire, decode, encode, read_json};
 
-/// Data of a request besides the object.
+/// Private data and identity of the object that a request is about.
 pub struct ObjectMetadata {
     /// The private data of the provider.
     pub private: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct ObjectMetadata {
     pub identity: Option<Wire>,
 }
 
-/// Object of another type or provider that is converted to one of this provider.
+/// Object of another type or provider, for its conversion to a type of this provider.
 pub struct MovedObject {
     pub provider: String,
     pub type_name: String,
@@ -103,7 +103,7 @@ impl ServedProvider {
             let resource = self.resource(name)?;
             let ty = identity_type(resource.schema(), resource.identity());
             let mut identity = read_json(identity)?;
-            // Most identities never change their form.
+            // Most identities have the current version, and need no upgrade.
             if version != resource.identity_version() {
                 identity = guarded_result(|| resource.upgrade_identity(version, identity))?;
             }
@@ -139,7 +139,7 @@ impl ServedProvider {
         self.resources.values().any(|resource| resource.generates_config())
     }
 
-    /// Converts an answer to the form of the protocol. An object whose new identity is not known keeps its earlier one.
+    /// Encodes an answer. An object whose new identity is not wholly known keeps its earlier identity.
     fn changed(&self, resource: &dyn AnyResource, answer: Answer, before: Option<Wire>) -> Changed {
         let schema = resource.schema();
         let mut changed = Changed {
@@ -155,7 +155,7 @@ impl ServedProvider {
             &[]
         };
         let ty = || identity_type(schema, parts);
-        // Taken from the object, so that a plugin cannot forget to return it.
+        // The identity is computed from the object, so that a plugin cannot forget to return it.
         if let Some(identity) = identity_of(parts, &state) {
             match encode(&identity, &ty()) {
                 Ok(wire) => changed.identity = Some(wire),
@@ -190,7 +190,7 @@ impl ServedProvider {
                 return Ok(Changed::default());
             };
             let answer = match self.deferred_by(&options) {
-                // The object as it is known.
+                // The provider is not configured, so the answer has the object from the state.
                 Some(why) => Answer {
                     state: Some(state.clone()),
                     private,
@@ -202,7 +202,7 @@ impl ServedProvider {
             Ok(self.changed(resource, answer, identity))
         };
         let result = read.await;
-        // An object that could not be read is unchanged.
+        // An object that could not be read stays as it is in the state.
         let failed = |errors| Changed {
             state: Some(state),
             ..Changed::failed(errors)
@@ -230,7 +230,7 @@ impl ServedProvider {
             let schema = resource.schema();
             let prior = decode(prior, &schema.ty)?;
             let proposed = decode(proposed, &schema.ty)?;
-            // A destroy plan has no configuration, and most types need no check of it.
+            // A destroy plan has no configuration, and only types that set `PLANS_DESTROY` check it.
             let provider_deferred = self.deferred_by(&options);
             if proposed.is_null() {
                 let answer = match present(&prior) {
@@ -248,10 +248,11 @@ impl ServedProvider {
                 return Ok(self.changed(resource, answer, None));
             }
             let config = decode(config, &schema.ty)?;
-            // Rules and modifiers of the schema are code of the plugin, too.
+            // Guarded, because rules and modifiers of the schema are code of the plugin.
             let mut planned = guarded_now(|| construct(schema, &config, present(&prior), &proposed))?;
             let (private, deferred) = match provider_deferred {
-                // The provider defers, so the hook of the resource is skipped: the plan is that of the schema.
+                // The provider defers everything, so the plan is computed from the schema alone, without
+                // [`Resource::plan`](crate::Resource::plan).
                 Some(_) => (private, provider_deferred),
                 None => {
                     resource
@@ -298,7 +299,7 @@ impl ServedProvider {
             let planned = decode(planned, &schema.ty)?;
             let answer = match (present(&prior), present(&planned)) {
                 (None, None) => Answer::default(),
-                // Without a prior object, a failure leaves none.
+                // `creating` is set so that a failure leaves no object in the state.
                 (None, Some(planned)) => {
                     creating = true;
                     resource.create(planned, config, private, options).await
@@ -309,7 +310,7 @@ impl ServedProvider {
             Ok(self.changed(resource, answer, identity))
         };
         let result = apply.await;
-        // If the operation fails before it starts, the prior object counts as unchanged.
+        // If the operation fails before the resource is called, the prior object is unchanged.
         result.unwrap_or_else(|errors| Changed {
             state: (!creating).then_some(prior),
             ..Changed::failed(errors)
@@ -325,7 +326,7 @@ impl ServedProvider {
                     deferred: Some(why),
                     ..Answer::default()
                 },
-                // The host sends either the identity or the id.
+                // The host sends either the identity or the import ID.
                 Some(wire) if id.is_empty() => {
                     let identity = decode(&wire, &identity_type(resource.schema(), resource.identity()))?;
                     resource.import_identity(&identity, options).await

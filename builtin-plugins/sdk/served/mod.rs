@@ -1,8 +1,8 @@
-//! Calls of a provider, independent of the version of the protocol: names and encoded values in, encoded values and diagnostics
-//! out.
+//! Calls of a provider, independent of the protocol version. Arguments are names and encoded values; results are encoded values and
+//! diagnostics.
 //!
-//! Values are decoded and encoded with the compiled schemas here, and plans are put together. The server and the test harness drive
-//! plugins through this module; it knows neither.
+//! This module decodes and encodes values with the compiled schemas, and computes plans. Both the server and the test harness call plugins
+//! through it; it depends on neither.
 
 mod actions;
 mod data;

@@ -1,11 +1,11 @@
-//! Check that path expressions of rules name something in a schema.
+//! Check that the path expressions of rules name a member of the schema.
 
 use cty::Type;
 
 use crate::schema::{Block, Nesting};
 use crate::validate::{Expression, Group, Origin, Part};
 
-/// Returns true if an expression names something in a schema: `blocks` are those around the attribute, from the outermost to its own.
+/// Returns true if an expression names a member of the schema. `blocks` has the blocks around the attribute, from the outermost to its own.
 pub(super) fn exists(text: &str, blocks: &[&Block]) -> bool {
     let Some(expression) = Expression::parse(text) else {
         return false;
@@ -24,7 +24,7 @@ pub(super) fn group_problem(group: &Group, root: &Block) -> Option<String> {
     Some(format!("{:?} names {missing:?}, which is not there", group.rule))
 }
 
-/// Returns true if these steps lead to something in a block.
+/// Returns true if these steps lead to a member of a block.
 fn in_block(block: &Block, steps: &[Part<'_>]) -> bool {
     let Some((Part::Name(name), rest)) = steps.split_first() else {
         return false;

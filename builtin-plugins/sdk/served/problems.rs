@@ -1,5 +1,5 @@
-//! Detection of errors in schemas: when a plugin starts, with the path of the member, instead of in the first plan that
-//! is affected.
+//! Detection of errors in schemas when a plugin starts. Without it, an error would show only in the first plan that it affects. Each error
+//! has the path of the member.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::wire::encode;
 pub(super) enum Use {
     Provider,
     Resource,
-    /// Resource with leniency: its results may deviate from its plans.
+    /// Resource with [`Resource::LENIENT`](crate::Resource::LENIENT): its results may deviate from its plans.
     LenientResource,
     DataSource,
     Ephemeral,
@@ -126,7 +126,7 @@ pub(super) fn of_function(name: &str, function: &Function) -> Vec<String> {
 
 /// Returns the reason why a text is not a valid name; `None` if it is one.
 fn name_problem(name: &str) -> Option<String> {
-    // Hosts refuse other names of types and arguments only when they are used.
+    // Hosts check the names of types and arguments only when a configuration uses them, so the check here is earlier.
     let good = |c: char| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit();
     let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
     (!begins_well || !name.chars().all(good)).then(|| {
@@ -150,7 +150,7 @@ impl Block {
 struct Around {
     /// True inside a set, at any level.
     set: bool,
-    /// An attribute with attributes.
+    /// True inside an attribute with nested attributes.
     attribute: bool,
     /// True inside a write-only attribute, at any level.
     write_only: bool,
@@ -205,7 +205,7 @@ impl<'a> Problems<'a> {
         self.around.pop();
     }
 
-    /// Adds the reasons why rules do not fit a member of this type.
+    /// Adds the reasons why these rules do not apply to a member of this type.
     fn rules(&mut self, validators: &[Validator], ty: &Type, path: &str) {
         let exists = |text: &str| exists(text, &self.around);
         let problems: Vec<String> = validators.iter().filter_map(|v| v.problem(ty, &exists)).collect();
@@ -244,7 +244,7 @@ impl<'a> Problems<'a> {
         self.block(&nested.block, path, Around { set, ..around });
     }
 
-    /// Checks the members of computed blocks: the host rejects blocks that the plugin can set only in part.
+    /// Checks the members of computed blocks. The host rejects a block in which the plugin can set only some members.
     fn computed_block(&mut self, nested: &NestedBlock, path: &str) {
         if matches!(self.used, Use::Provider | Use::Provisioner | Use::Action) {
             let word = self.used.word();
@@ -260,7 +260,7 @@ impl<'a> Problems<'a> {
             let path = join(path, attribute.name);
             self.add(&path, "it stands in a computed block, so that it needs computed()");
         }
-        // The host plans such blocks as a whole: unknown, or from the plugin.
+        // The host plans computed blocks as a whole: either they are unknown, or the plugin sets all of them.
         for inner in nested.block.blocks.iter().filter(|b| !b.computed) {
             let path = join(path, inner.name);
             self.add(&path, "it stands in a computed block, so that it must be computed, too");

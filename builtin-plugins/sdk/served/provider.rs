@@ -36,16 +36,16 @@ pub struct ServedProvider {
     pub(super) actions: BTreeMap<&'static str, Box<dyn AnyAction>>,
     functions: BTreeMap<&'static str, Function>,
     pub(super) state_stores: BTreeMap<&'static str, ServedStore>,
-    /// Names that several members of one kind have.
+    /// Names that more than one member of the same kind has.
     duplicates: Vec<&'static str>,
     problems: OnceLock<Vec<String>>,
     calls: Calls,
     blocks: bool,
-    /// Set if the provider could not be configured yet, and defers everything.
+    /// Set if the last configuration deferred everything that the provider does.
     deferred: Mutex<Option<Deferral>>,
 }
 
-/// The description of a type of managed resource.
+/// Schema, identity and properties of a managed resource type, for the host.
 pub struct ResourceDescription<'a> {
     pub schema: &'a Compiled,
     pub identity: &'a [IdentityAttribute],
@@ -55,7 +55,8 @@ pub struct ResourceDescription<'a> {
 }
 
 impl ServedProvider {
-    /// Takes the members of a provider. Each schema is compiled when it is first used. The provider can be served only if there are no [`problems`](ServedProvider::problems).
+    /// Creates the served form of a provider from its members. Each schema is compiled when it is first used. The provider can be served
+    /// only if there are no [`problems`](ServedProvider::problems).
     pub fn new<P: Provider>(provider: P) -> ServedProvider {
         let client = ClientCell::new();
         let mut members = Members::new(client.clone());
@@ -113,7 +114,7 @@ impl ServedProvider {
         }
         for (name, list) in &self.lists {
             found.extend(of_schema(Use::List, name, &list.schema().schema, &[]));
-            // The answers of a list are identities.
+            // A list returns identities, so the resource type must have one.
             match self.resources.get(name) {
                 Some(resource) if !resource.identity().is_empty() => {}
                 _ => found.push(format!(
@@ -145,7 +146,7 @@ impl ServedProvider {
             .chain(&self.meta)
             .chain([&self.config]);
         let only_6 = |s: &Compiled| s.schema.root.has_nested_attributes() || s.schema.root.has_computed_blocks();
-        // Protocol 5 has no message for these, and would leave them out in silence.
+        // Protocol 5 has no messages for these features, and would omit them without an error.
         if !self.state_stores.is_empty() || schemas.into_iter().any(only_6) {
             &[6]
         } else {
@@ -153,7 +154,8 @@ impl ServedProvider {
         }
     }
 
-    /// Returns the errors in the declaration, which prevent serving, one sentence each. The first call compiles all schemas.
+    /// Returns the errors in the provider's declaration, one sentence each. A provider with errors cannot be served. The first call
+    /// compiles all schemas.
     pub fn problems(&self) -> &[String] {
         self.problems.get_or_init(|| self.find_problems())
     }
@@ -235,7 +237,7 @@ impl ServedProvider {
             Ok(config) => guarded(self.provider.configure(&config, &mut cx)).await,
             Err(errors) => Err(errors),
         };
-        // A later configuration may be complete.
+        // Also resets an earlier deferral: this configuration may be complete.
         *self.deferred.lock().unwrap_or_else(PoisonError::into_inner) = cx.deferred;
         let mut diagnostics = cx.diagnostics;
         if let Err(errors) = result {
@@ -244,7 +246,7 @@ impl ServedProvider {
         diagnostics
     }
 
-    /// Returns the reason for which the provider defers everything, if it does and the caller supports that.
+    /// Returns the reason why the provider defers everything, if it does and the caller accepts deferred answers.
     pub(super) fn deferred_by(&self, options: &CallOptions) -> Option<Deferral> {
         let deferred = *self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
         deferred.filter(|_| options.deferral_allowed)
@@ -260,7 +262,7 @@ impl ServedProvider {
             .functions
             .get(name)
             .ok_or_else(|| FunctionError::new(format!("this provider has no function {name:?}")))?;
-        // The host checks this, too; a function must not be able to panic because one did not.
+        // The host checks the number of arguments as well. This check prevents a panic if a host does not.
         if arguments.len() < function.parameters.len() {
             return Err(FunctionError::new(format!(
                 "{name} takes {} arguments, but was given {}",
@@ -273,7 +275,7 @@ impl ServedProvider {
             let parameter = function
                 .parameter(i)
                 .ok_or_else(|| FunctionError::argument(i, format!("{name} takes no argument at this position")))?;
-            // With its position, so that the host can mark the argument in the configuration.
+            // The error has the position of the argument, so that the host can mark it in the configuration.
             values
                 .push(decode(wire, &parameter.ty).map_err(|errors| FunctionError::argument(i, problem(errors).text))?);
         }
@@ -282,7 +284,8 @@ impl ServedProvider {
     }
 }
 
-/// Adds the defaults of attributes at any depth to a configuration that is never planned.
+/// Adds the defaults of attributes, at any depth, to a configuration. For objects that are never planned, since planning adds the defaults
+/// otherwise.
 pub(super) fn with_defaults(schema: &Compiled, config: &Value) -> Value {
     fn walk(members: &[CompiledMember], object: &Value) -> Value {
         object.map_parts(|part, value| {

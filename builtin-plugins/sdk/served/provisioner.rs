@@ -26,7 +26,7 @@ impl<P: Provisioner> ServedProvisioner<P> {
         }
     }
 
-    /// Returns the errors in the schema, which prevent serving, one sentence each.
+    /// Returns the errors in the schema, one sentence each. A provisioner with errors cannot be served.
     pub fn problems(&self) -> Vec<String> {
         of_schema(Use::Provisioner, "", &self.config.schema, &[])
     }

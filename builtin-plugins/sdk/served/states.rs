@@ -39,7 +39,7 @@ impl ServedProvider {
         }
     }
 
-    /// Configures a store. States are read from it in pieces of `chunk_size` bytes.
+    /// Configures a store. Its states are sent in chunks of `chunk_size` bytes.
     pub async fn configure_store(&self, name: &str, config: &Wire, chunk_size: usize) -> Result<WorkspaceSupport> {
         self.store(name)?.configure(config, chunk_size).await
     }
@@ -49,19 +49,19 @@ impl ServedProvider {
         guarded(client.workspaces()).await
     }
 
-    /// Reads a state. Returns its bytes, none if there is no state, and the size of the pieces that they are sent in.
+    /// Reads a state. Returns its bytes (empty if there is no state) and the chunk size for sending it.
     pub async fn read_state(&self, name: &str, workspace: &str) -> Result<(Vec<u8>, usize)> {
         let (client, chunk_size) = self.client(name)?;
         let state = guarded(client.read(workspace)).await?;
         Ok((state.unwrap_or_default(), chunk_size))
     }
 
-    /// Returns true if a configured store keeps each object apart, with its history.
+    /// Returns true if a configured store records each object of a state separately, with its history.
     pub fn store_keeps_objects(&self, name: &str) -> bool {
         self.client(name).is_ok_and(|(client, _)| client.keeps_objects())
     }
 
-    /// Answers a question about the history of a state. The size is that of [`read_state`](Self::read_state).
+    /// Answers a query about the history of a state. Returns the answer and the chunk size for sending it.
     pub async fn inquire_state(&self, name: &str, workspace: &str, question: &str) -> Result<(Vec<u8>, usize)> {
         let (client, chunk_size) = self.client(name)?;
         Ok((guarded(client.inquire(workspace, question)).await?, chunk_size))
@@ -90,7 +90,8 @@ impl ServedProvider {
         info: LockInfo,
     ) -> std::result::Result<String, LockError> {
         let (client, _) = self.client(name)?;
-        // The error of a lock is data for the host, not a failed call; only a panic is one.
+        // A lock that is held is an answer to the host and not a failed call, so the error is passed on as it is. Only a panic fails the
+        // call.
         match guarded(async { Ok(client.lock(workspace, info).await) }).await {
             Ok(result) => result,
             Err(panicked) => Err(LockError::Failed(panicked)),

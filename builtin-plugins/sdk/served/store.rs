@@ -1,4 +1,4 @@
-//! A state store, and the client that its configuration has made.
+//! A state store, and the client that `configure` has created.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -25,7 +25,7 @@ impl ServedStore {
         self.store.schema()
     }
 
-    /// Returns the client and the agreed size of pieces, once the store is configured.
+    /// Returns the client and the negotiated chunk size; `None` before the store is configured.
     pub fn client(&self) -> Option<(Arc<dyn StateClient>, usize)> {
         self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -39,7 +39,7 @@ impl ServedStore {
         let config = decode(config, &self.schema().ty)?;
         let client = guarded(self.store.configure(&config)).await?;
         let support = client.support();
-        // Replaced as a whole: calls in progress keep the client that they began with.
+        // Client and chunk size are replaced together. Calls in progress keep the client with which they began.
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = Some((client, chunk_size));
         Ok(support)
     }

@@ -1,5 +1,5 @@
-//! Object-safe form of state stores: takes values instead of models. It is used by the server, and by programs that call
-//! stores in their own process.
+//! Object-safe form of state stores, which takes values instead of models. The server uses it, and so do programs that call stores in their
+//! own process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::model::Cty as _;
 use crate::schema::{Block, Compiled, Nesting};
 
-/// A state store of any type.
+/// A state store of any type, with values instead of models.
 pub struct AnyStateStore {
     schema: Compiled,
     store: Box<dyn Erased>,
@@ -71,11 +71,11 @@ impl AnyStateStore {
         self.store.configure(config).await
     }
 
-    /// Converts an object or a map with some of the arguments to a configuration of the schema's type; nested blocks are
-    /// objects, or lists, sets or maps of objects.
+    /// Converts an object or a map with some of the arguments to a value of the schema's type. Nested blocks are given as objects, or as
+    /// lists, sets or maps of objects.
     ///
     /// # Errors
-    /// The value has arguments that the schema does not have, or with values that do not fit.
+    /// An argument is not in the schema, or its value has the wrong type.
     pub fn coerce(&self, config: &Value) -> Result<Value> {
         coerce(&self.schema.schema.root, config, "")
     }
@@ -107,7 +107,7 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
     };
     let known =
         |name: &str| block.attributes.iter().any(|a| a.name == name) || block.blocks.iter().any(|b| b.name == name);
-    // Before values are converted: a misspelled argument explains most of the other errors.
+    // Checked before any value is converted: a misspelled argument explains most of the other errors.
     if let Some(name) = entries.keys().find(|name| !known(name)) {
         return Err(wrong(path, format!("unsupported attribute \"{name}\"")));
     }
@@ -136,7 +136,7 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
         let ty = nested.block.ty();
         let value = match (nested.nesting, given) {
             (Nesting::Single, None) => Value::null(ty),
-            // A group is never null: without arguments, it has its defaults.
+            // A missing group is an empty object instead of null: all of its attributes are null or empty.
             (Nesting::Single | Nesting::Group, given) => {
                 let none = Value::null(ty);
                 coerce(&nested.block, given.copied().unwrap_or(&none), &place)?

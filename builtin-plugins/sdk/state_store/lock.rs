@@ -7,9 +7,9 @@ use crate::diag::{Diagnostic, Diagnostics};
 /// Reason why a lock could not be taken.
 #[derive(Clone, Debug)]
 pub enum LockError {
-    /// Another program has the lock. Hosts try again later if the holder is known.
+    /// Another program has the lock. If the holder is known, the host tries again later.
     Held {
-        /// The holder, if the store knows it.
+        /// Lock info of the holder, if the store has it.
         holder: Option<Box<LockInfo>>,
         /// The message for the user.
         message: String,
@@ -28,7 +28,7 @@ impl LockError {
         }
     }
 
-    /// Returns the messages for the user, without the holder of the lock.
+    /// Returns the diagnostics for the user, without the lock info of the holder.
     #[must_use]
     pub fn into_diagnostics(self) -> Diagnostics {
         match self {

@@ -1,8 +1,9 @@
 //! State stores as plugins: the traits that an author implements.
 //!
-//! A store keeps one state, as bytes, for each workspace; it can lock a workspace, so that two programs do not write the same
-//! state at the same time. [`StateStore`] is the store before it is configured: its schema, and the conversion of a configuration
-//! to a client. [`StateClient`] answers the requests about states and locks. `testing::state_store` checks the rules for any store.
+//! A store has one state, as bytes, for each workspace. It can lock a workspace, so that two programs do not write the same state at the
+//! same time. [`StateStore`] is the store before it is configured: it has the schema, and creates a client from a configuration.
+//! [`StateClient`] answers the requests about states and locks. `state_store::conformance` of the crate `monoform-sdk-testing` tests any
+//! store against the rules.
 //!
 //! ```
 //! use std::collections::BTreeMap;

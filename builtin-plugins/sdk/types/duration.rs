@@ -26,7 +26,7 @@ impl GoDuration {
     /// Reads a duration.
     ///
     /// # Errors
-    /// The text is no duration, or is longer than 292 years.
+    /// The text is not a duration, or the duration is longer than 292 years (the range of 64-bit nanoseconds).
     pub fn new(text: impl Into<String>) -> Result<GoDuration, ModelError> {
         let text = text.into();
         match gotext::duration::nanoseconds(&text) {
@@ -37,7 +37,7 @@ impl GoDuration {
         }
     }
 
-    /// Returns the length of time; zero if it is negative.
+    /// Returns the length of time; zero if the duration is negative.
     #[must_use]
     pub fn duration(&self) -> Duration {
         Duration::from_nanos(u64::try_from(self.nanoseconds).unwrap_or_default())
@@ -55,7 +55,8 @@ impl GoDuration {
 }
 
 impl From<Duration> for GoDuration {
-    /// Writes a duration in seconds, or in nanoseconds if it has a fraction. One of more than 292 years is cut off there.
+    /// Writes a duration in seconds, or in nanoseconds if it has a fraction of a second. A longer one becomes the maximum of about 292
+    /// years.
     fn from(time: Duration) -> GoDuration {
         let nanoseconds = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let text = match nanoseconds % 1_000_000_000 {

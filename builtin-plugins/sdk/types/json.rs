@@ -6,7 +6,7 @@ use cty::json::Json;
 use super::text::text_type;
 use crate::model::ModelError;
 
-/// A JSON document in a string, as `jsonencode` and services write it. Texts of one document mean the same.
+/// A JSON document in a string, as `jsonencode` and services write it. All texts of the same document mean the same.
 ///
 /// ```
 /// use monoform_sdk::CustomType as _;
@@ -29,7 +29,7 @@ impl JsonText {
     /// Reads a document.
     ///
     /// # Errors
-    /// The text is no JSON.
+    /// The text is not valid JSON.
     pub fn new(text: impl Into<String>) -> Result<JsonText, ModelError> {
         let text = text.into();
         match Json::parse(text.as_bytes()) {
@@ -59,7 +59,7 @@ impl From<Json> for JsonText {
     }
 }
 
-/// Returns the document with all numbers in one form: `1`, `1.0` and `1e0` are the same number.
+/// Returns the document with equal numbers written alike: `1`, `1.0` and `1e0` are the same number.
 fn normal(document: &Json) -> Json {
     match document {
         Json::Number(digits) => Json::Number(Number::parse(digits).map_or_else(|| digits.clone(), |n| n.to_string())),

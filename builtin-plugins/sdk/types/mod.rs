@@ -1,8 +1,8 @@
-//! Types for attributes that many providers have: texts with a form and a meaning of their own.
+//! Types for attributes that many providers have: strings with a format of their own.
 //!
-//! Each is a [`CustomType`](crate::CustomType) that is written as a string: a configured text of another form is an error of the
-//! configuration, and a text that means the same as the prior one is no change. The text is kept as it was written, as the
-//! protocol demands of a configured value.
+//! Each is a [`CustomType`](crate::CustomType) with a string as its base. A configured string in another format is an error of the
+//! configuration, and a string that means the same as the prior one is no change. The string is stored as it was written, because the
+//! protocol requires that for configured values.
 //!
 //! | type | accepts | means the same |
 //! | --- | --- | --- |

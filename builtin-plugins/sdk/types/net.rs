@@ -1,11 +1,11 @@
-//! Addresses of networks.
+//! IP addresses and address ranges.
 
 use std::net::IpAddr;
 
 use super::text::text_type;
 use crate::model::ModelError;
 
-/// An IP address, version 4 or 6. The forms of one address mean the same.
+/// An IP address, version 4 or 6. Two texts of the same address mean the same.
 ///
 /// ```
 /// use monoform_sdk::CustomType as _;
@@ -28,7 +28,7 @@ impl IpAddress {
     /// Reads an address.
     ///
     /// # Errors
-    /// The text is no address.
+    /// The text is not an IP address.
     pub fn new(text: impl Into<String>) -> Result<IpAddress, ModelError> {
         let text = text.into();
         match text.parse() {
@@ -79,16 +79,16 @@ pub struct Cidr {
 text_type!(Cidr);
 
 impl Cidr {
-    /// Reads a range. Bits behind the prefix may be set: the address of a machine with the length of its network is one, too.
+    /// Reads a range. Bits after the prefix may be set, as in `10.0.0.5/8`: the address of a machine with the prefix length of its network.
     ///
     /// # Errors
-    /// The text is no range.
+    /// The text is not in CIDR notation.
     pub fn new(text: impl Into<String>) -> Result<Cidr, ModelError> {
         let text = text.into();
         let read = || {
             let (address, prefix) = text.split_once('/')?;
             let address: IpAddr = address.parse().ok()?;
-            // A sign or a leading zero is no length of a prefix.
+            // Excludes a sign and leading zeros, which `parse` would accept.
             let digits = prefix.bytes().all(|b| b.is_ascii_digit()) && (prefix == "0" || !prefix.starts_with('0'));
             let prefix = prefix
                 .parse()
@@ -116,7 +116,7 @@ impl Cidr {
         self.prefix
     }
 
-    /// Returns the first address of the range: all bits behind the prefix are zero.
+    /// Returns the first address of the range, in which all bits after the prefix are zero.
     #[must_use]
     pub fn network(&self) -> IpAddr {
         masked(self.address, self.prefix)
@@ -140,7 +140,7 @@ fn bits(address: IpAddr) -> u8 {
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     let behind = u32::from(bits(address).saturating_sub(prefix));
     match address {
-        // A shift by all bits is not defined.
+        // `checked_shl` returns `None` for a shift by all bits (prefix length 0); the mask is zero then.
         IpAddr::V4(a) => IpAddr::V4((a.to_bits() & u32::MAX.checked_shl(behind).unwrap_or_default()).into()),
         IpAddr::V6(a) => IpAddr::V6((a.to_bits() & u128::MAX.checked_shl(behind).unwrap_or_default()).into()),
     }

@@ -1,11 +1,12 @@
-//! Instants.
+//! Timestamps.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::text::text_type;
 use crate::model::ModelError;
 
-/// A timestamp by RFC 3339, such as `2024-05-01T12:00:00Z` or `2024-05-01T14:00:00.5+02:00`. Timestamps of one instant mean the same.
+/// An RFC 3339 timestamp, such as `2024-05-01T12:00:00Z` or `2024-05-01T14:00:00.5+02:00`. Two timestamps of the same instant mean the
+/// same.
 ///
 /// ```
 /// use monoform_sdk::CustomType as _;
@@ -26,10 +27,10 @@ pub struct Timestamp {
 text_type!(Timestamp);
 
 impl Timestamp {
-    /// Reads a timestamp. Digits of the fraction after the ninth are ignored.
+    /// Reads a timestamp. Fractions of a nanosecond (digits after the ninth) are ignored.
     ///
     /// # Errors
-    /// The text is no timestamp by RFC 3339.
+    /// The text is not an RFC 3339 timestamp.
     pub fn new(text: impl Into<String>) -> Result<Timestamp, ModelError> {
         let text = text.into();
         match read(&text) {
@@ -50,13 +51,13 @@ impl Timestamp {
         self.seconds
     }
 
-    /// Returns the nanoseconds after [`Timestamp::unix_seconds`].
+    /// Returns the nanoseconds since the full second of [`Timestamp::unix_seconds`].
     #[must_use]
     pub fn nanoseconds(&self) -> u32 {
         self.nanoseconds
     }
 
-    /// Returns the instant as a time of the system; `None` if the system cannot represent it.
+    /// Returns the instant as a `SystemTime`; `None` if that type cannot represent it.
     #[must_use]
     pub fn system_time(&self) -> Option<SystemTime> {
         let whole = Duration::from_secs(self.seconds.unsigned_abs());
@@ -72,7 +73,7 @@ impl Timestamp {
     }
 }
 
-/// Reads a timestamp as seconds since 1970 and nanoseconds.
+/// Reads a timestamp as seconds since 1970-01-01T00:00:00Z, and nanoseconds.
 fn read(text: &str) -> Option<(i64, u32)> {
     let (date, rest) = text.split_once(['T', 't'])?;
     let [year, month, day] = numbers::<3>(date, '-', [4, 2, 2])?;
@@ -84,7 +85,7 @@ fn read(text: &str) -> Option<(i64, u32)> {
     };
     let [hour, minute, second] = numbers::<3>(time, ':', [2, 2, 2])?;
     let valid_day = (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
-    // A leap second can end any minute in some time zone.
+    // Second 60 is a leap second. Depending on the time zone, it can occur in any minute.
     if !valid_day || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -138,7 +139,7 @@ fn days_in(year: i64, month: i64) -> i64 {
 
 /// Returns the days from 1970-01-01 to a day of the Gregorian calendar.
 fn days_from_1970(year: i64, month: i64, day: i64) -> i64 {
-    // Years that begin in March have their leap day at the end.
+    // The year is counted from March, so that the leap day is the last day of a year.
     let (year, month) = if month > 2 {
         (year, month - 3)
     } else {

@@ -1,10 +1,10 @@
-//! Addresses of the web.
+//! Absolute URLs.
 
 use super::text::text_type;
 use crate::model::ModelError;
 
-/// An absolute URL by RFC 3986, with a scheme. The forms of one URL mean the same: upper and lower case of scheme and
-/// host, the scheme's default port, an empty path, and escaped characters that need no escape.
+/// An absolute URL (RFC 3986), with a scheme. Two texts mean the same if they differ only in the case of scheme and host, in the default
+/// port of the scheme, in an empty path, or in escapes of characters that need none.
 ///
 /// ```
 /// use monoform_sdk::CustomType as _;
@@ -18,11 +18,11 @@ use crate::model::ModelError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     text: String,
-    /// End of the scheme.
+    /// Position of the end of the scheme in `text`.
     scheme: usize,
-    /// Beginning and end of the host, if there is one.
+    /// Positions of the beginning and the end of the host in `text`, if there is a host.
     host: Option<(usize, usize)>,
-    /// End of user, host and port.
+    /// Position of the end of user, host and port in `text`.
     authority: usize,
     port: Option<u16>,
 }
@@ -33,13 +33,13 @@ impl Url {
     /// Reads a URL.
     ///
     /// # Errors
-    /// The text is no absolute URL.
+    /// The text is not an absolute URL.
     pub fn new(text: impl Into<String>) -> Result<Url, ModelError> {
         read(text.into())
             .ok_or_else(|| ModelError::new("it must be an absolute URL, such as \"https://example.com/path\""))
     }
 
-    /// Returns the scheme as it is written: the part before the first colon.
+    /// Returns the scheme (the part before the first colon), as it is written.
     #[must_use]
     pub fn scheme(&self) -> &str {
         &self.text[..self.scheme]
@@ -104,7 +104,7 @@ fn read(text: String) -> Option<Url> {
     let authority = &after[..length];
     let from = authority.rfind('@').map_or(0, |at| at + 1);
     let host_and_port = &authority[from..];
-    // The colons of an IPv6 address are in brackets.
+    // An IPv6 address is in brackets, because its colons would look like that of a port.
     let host_length = match host_and_port.strip_prefix('[') {
         Some(inner) => {
             let end = inner.find(']')?;
@@ -121,7 +121,7 @@ fn read(text: String) -> Option<Url> {
         None if port.is_empty() => None,
         None => return None,
     };
-    // Only files are on no host.
+    // Only the scheme `file` allows an empty host.
     if host.is_empty() && !text[..scheme].eq_ignore_ascii_case("file") {
         return None;
     }
@@ -136,7 +136,7 @@ fn read(text: String) -> Option<Url> {
     })
 }
 
-/// Returns true if the text has only characters that a URL can have, and each percent sign begins an escape.
+/// Returns true if the text has only characters that are allowed in a URL, and each percent sign begins an escape.
 fn valid_characters(text: &str) -> bool {
     let bytes = text.as_bytes();
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&b);
@@ -149,14 +149,14 @@ fn valid_characters(text: &str) -> bool {
 /// Returns the byte of the escape that begins at this position.
 fn escaped(bytes: &[u8], at: usize) -> Option<u8> {
     let digits = bytes.get(at + 1..at + 3)?;
-    // `from_str_radix` would take a sign.
+    // Checked first, because `from_str_radix` accepts a sign.
     if !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Returns the text without escapes of characters that never need one; other escapes have upper-case digits.
+/// Returns the text with escapes decoded if their characters need none. The hexadecimal digits of all other escapes become upper case.
 fn unescaped(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
@@ -165,7 +165,7 @@ fn unescaped(text: &str) -> String {
         match (*byte == b'%').then(|| escaped(bytes, at)).flatten() {
             Some(b) if b.is_ascii_alphanumeric() || b"-._~".contains(&b) => out.push(b.into()),
             Some(b) => out += &format!("%{b:02X}"),
-            // Only ASCII is allowed.
+            // `valid_characters` allows ASCII only, so the byte is a whole character.
             None => {
                 out.push((*byte).into());
                 at += 1;

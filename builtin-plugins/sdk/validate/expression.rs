@@ -1,4 +1,4 @@
-//! Path expressions: how a rule names other attributes.
+//! Path expressions, by which a rule names other attributes.
 
 use cty::{Path, Step, Type, Value};
 
@@ -12,10 +12,10 @@ pub(crate) struct Expression<'t> {
 /// The block in which an expression begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The attribute's own block, or else the outermost one.
+    /// The attribute's own block. If that has no member of this name, the outermost block.
     Near,
     Outermost,
-    /// The block this many levels above the attribute's own one.
+    /// The block this many levels above the attribute's own block.
     Up(usize),
 }
 
@@ -98,7 +98,7 @@ impl<'t> Expression<'t> {
 #[derive(Debug, Default)]
 pub(crate) struct Found<'v> {
     pub values: Vec<&'v Value>,
-    /// Set if a value on the way is unknown: there may be more values, or others.
+    /// True if a value on the path is unknown, so that the expression may name more values, or other ones.
     pub open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Rules about groups of attributes, whose errors are about the group and not about one of its attributes.
+//! Rules about groups of attributes. Their errors are about the whole group, not about one of its attributes.
 
 use cty::Value;
 
@@ -6,23 +6,23 @@ use super::expression::Expression;
 use super::is_absent;
 use crate::diag::{Diagnostic, Diagnostics};
 
-/// Condition on how many attributes of a group are set.
+/// Condition on the number of attributes of a group that are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupRule {
-    /// One of them, and no more.
+    /// Exactly one.
     ExactlyOneOf,
-    /// One of them at most.
+    /// At most one.
     Conflicting,
-    /// All of them or none.
+    /// All or none.
     RequiredTogether,
 }
 
-/// Attributes of a schema, by path expressions from its outermost block, and the condition on them.
+/// A group of attributes, and the condition on them.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The condition.
     pub rule: GroupRule,
-    /// Path expressions.
+    /// Path expressions of the attributes, from the outermost block of the schema.
     pub paths: Vec<&'static str>,
 }
 

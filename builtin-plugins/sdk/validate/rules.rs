@@ -1,4 +1,4 @@
-//! The rules of this module as functions, one for each name of the validators for terraform-plugin-framework.
+//! Functions that create rules, with the names of terraform-plugin-framework-validators.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -47,7 +47,7 @@ literals! {
 
 /// A number in a rule.
 pub trait LiteralNumber {
-    /// Returns the number; an infinite or undefined one has none.
+    /// Returns the number; `None` if it is infinite or NaN.
     fn into_number(self) -> Option<Number>;
 }
 
@@ -125,13 +125,13 @@ pub fn at_least_one_of(paths: &'static [&'static str]) -> Validator {
     .into()
 }
 
-/// Warns if this attribute is set although a write-only attribute could be set in its place, and the program that runs the plugin
-/// supports those.
+/// Warns if this attribute is set although a write-only attribute could be set instead. There is no warning if the host does not support
+/// write-only attributes.
 #[must_use]
 pub fn prefer_write_only(path: &'static str) -> Validator {
     let run = move |check: &Check<'_>| {
         let other = check.find(path);
-        // An unknown value is one that is set.
+        // An unknown value counts as set.
         if !check.write_only_allowed || other.open || other.values.iter().any(|value| !value.is_null()) {
             return None;
         }
@@ -161,7 +161,7 @@ pub fn all(rules: impl IntoIterator<Item = Validator>) -> Validator {
     Validator::All(rules.into_iter().collect())
 }
 
-/// At least one of these rules must hold. Warnings are those of the first rule that holds.
+/// At least one of these rules must hold. Only the warnings of the first rule that holds are shown.
 #[must_use]
 pub fn any(rules: impl IntoIterator<Item = Validator>) -> Validator {
     Validator::Any(rules.into_iter().collect(), false)
@@ -192,7 +192,7 @@ fn length(unit: &'static str, count: fn(&str) -> usize, least: usize, most: usiz
     };
     NamedRule {
         problem: (least > most).then(|| "no text has this length".into()),
-        // An empty text is a text: it may be too short.
+        // An empty string counts as set, since it may be too short.
         on: On::Set,
         ..named(text, STRINGS, run)
     }
@@ -245,8 +245,8 @@ fn characters_of(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A part of the text must match this regular expression; `^…$` around it stands for the whole text. Users read the message, or
-/// the expression if the message is empty. Classes of Unicode (`\p{…}`) are not supported.
+/// A part of the text must match this regular expression; put it between `^` and `$` to match the whole text. The error contains the
+/// message, or the expression if the message is empty. Unicode classes (`\p{…}`) are not supported.
 #[must_use]
 pub fn regex_matches(pattern: &'static str, message: &'static str) -> Validator {
     let (regex, problem) = match regex_lite::Regex::new(pattern) {
@@ -268,13 +268,13 @@ pub fn regex_matches(pattern: &'static str, message: &'static str) -> Validator 
     .into()
 }
 
-/// The text must be one of these, in upper or lower case.
+/// The text must be one of these. Upper and lower case are not distinguished.
 #[must_use]
 pub fn one_of_case_insensitive(texts: &'static [&'static str]) -> Validator {
     folded(texts, true)
 }
 
-/// The text must be none of these, in upper or lower case.
+/// The text must be none of these. Upper and lower case are not distinguished.
 #[must_use]
 pub fn none_of_case_insensitive(texts: &'static [&'static str]) -> Validator {
     folded(texts, false)
@@ -363,7 +363,7 @@ impl fmt::Display for Shown<'_> {
 // Numbers.
 
 fn range(least: Option<Option<Number>>, most: Option<Option<Number>>) -> Validator {
-    // A limit that is no number is shown as a question mark.
+    // A limit that is infinite or NaN appears as a question mark in messages.
     let undefined = matches!(least, Some(None)) || matches!(most, Some(None));
     let (least, most) = (least.flatten(), most.flatten());
     let (text, rule) = match (&least, &most) {
@@ -412,7 +412,8 @@ pub fn between<N: LiteralNumber>(least: N, most: N) -> Validator {
     range(Some(least.into_number()), Some(most.into_number()))
 }
 
-/// Compares the number with the sum or product of other attributes. One that is not set counts as zero in a sum; a product needs all.
+/// Compares the number with the sum or product of other attributes. In a sum, an attribute that is not set counts as zero. In a product,
+/// all attributes must be set, or the rule is not checked.
 fn combined(
     name: &'static str,
     paths: &'static [&'static str],
@@ -433,7 +434,7 @@ fn combined(
                 return None;
             }
             for value in found.values {
-                // With an unknown part, the total is undetermined.
+                // If a part is unknown, so is the total: the rule is checked once all parts are known.
                 if !value.is_known() {
                     return None;
                 }
@@ -474,7 +475,7 @@ pub fn equal_to_sum_of(paths: &'static [&'static str]) -> Validator {
     })
 }
 
-/// The number must be the product of these attributes.
+/// The number must be the product of these attributes. The rule is not checked unless all of them are set.
 #[must_use]
 pub fn equal_to_product_of(paths: &'static [&'static str]) -> Validator {
     combined(
@@ -506,7 +507,7 @@ pub fn size_between(least: usize, most: usize) -> Validator {
     Validator::Size(least, most)
 }
 
-/// The block must be there, or at least one of the blocks.
+/// The nested block must be present, or at least one if there can be several.
 #[must_use]
 pub fn is_required() -> Validator {
     Validator::Required
@@ -518,7 +519,7 @@ pub fn each(rule: Validator) -> Validator {
     Validator::each(rule)
 }
 
-/// Every key of the map must satisfy this rule for strings.
+/// Every key of the map must satisfy this rule, which must be one for strings.
 #[must_use]
 pub fn keys_are(rule: Validator) -> Validator {
     Validator::Keys(Box::new(rule))
@@ -532,13 +533,13 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// No element may be there twice.
+/// No two elements may be equal.
 #[must_use]
 pub fn unique_values() -> Validator {
     let run = |check: &Check<'_>| {
         let items = check.value.as_seq()?;
         let twice = (items.iter().enumerate())
-            // Unknown elements may turn out to be different.
+            // Unknown elements do not count, since they may turn out to be different.
             .find(|(i, item)| item.is_wholly_known() && items[..*i].contains(item));
         let (_, item) = twice?;
         let detail = format!("This attribute contains duplicate values of: {}", Shown(item));

@@ -1,4 +1,4 @@
-//! Tests of errors in schemas: one mistake each, with its sentence.
+//! Tests of errors in schemas: each case has one mistake and the message for it.
 
 use super::*;
 use crate::schema::{block, computed, nested, optional, required};

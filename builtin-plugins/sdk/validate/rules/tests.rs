@@ -6,7 +6,7 @@ use crate::schema::{Compiled, Schema, block, nested, optional, required};
 use crate::served::ServedProvider;
 use crate::{Attr, Context, Cty, Model, Plain, Resource, Set, async_trait, model};
 
-/// Runs a rule on a value that stands alone.
+/// Runs a rule on the only attribute of a block. Returns the messages.
 fn found(rule: &Validator, value: &Value) -> Vec<String> {
     let block = Value::object([("x", value.clone())]);
     let check = Check {
@@ -45,7 +45,7 @@ fn map(pairs: &[(&str, &str)]) -> Value {
     pairs.collect::<BTreeMap<_, _>>().to_cty()
 }
 
-/// A rule, a value that satisfies it, one that does not, and the end of the message.
+/// A rule, a value that satisfies it, a value that breaks it, and the end of the error message.
 type Case = (Validator, Value, Value, &'static str);
 
 fn texts() -> Vec<Case> {
@@ -248,7 +248,7 @@ fn elements_that_are_null_or_unknown() {
         found(&rule, &map),
         ["Null Map Value: This attribute contains a null value."]
     );
-    // Two unknown elements may turn out to be different; two null ones are the same.
+    // Two unknown elements may turn out to be different, but two null elements are equal.
     let twice = |item: &Value| Value::list(Type::String, vec![item.clone(), item.clone()]);
     assert_eq!(found(&unique_values(), &twice(&unknown)), [""; 0]);
     assert_eq!(found(&unique_values(), &twice(&null)).len(), 1);
