@@ -52,7 +52,7 @@ pub struct Assertions<'a> {
     evaluator: Evaluator<'a>,
 }
 
-/// /// Checks the references of expressions that are evaluated in the root module but are not part of its files, such as the assertions of
+/// Checks the references of expressions that are evaluated in the root module but are not part of its files, such as the assertions of
 /// tests.
 pub struct References {
     blocks: Blocks,
@@ -67,13 +67,13 @@ impl References {
         }
     }
 
-    /// /// Returns the errors in the references of an expression.
+    /// Returns the errors in the references of an expression.
     pub fn check(&mut self, config: &Config, schemas: &Schemas, expr: &Expr) -> Diagnostics {
         self.blocks.check_references(config, schemas, &config.root, expr)
     }
 }
 
-/// /// Objects of a state. The value of a configured instance without an object is unknown.
+/// Objects of a state. The value of a configured instance without an object is unknown.
 struct Known<'a>(StateObjects<'a>);
 
 impl ObjectSource for Known<'_> {

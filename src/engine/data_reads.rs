@@ -28,7 +28,7 @@ use crate::blocks::{Block, Blocks};
 /// Result of a read.
 pub(crate) type ReadAnswer = Result<Answer<Value>, Diagnostics>;
 
-/// /// Identity of a read. Data sources with equal identities may share an answer, if they depend on the same resources.
+/// Identity of a read. Data sources with equal identities may share an answer, if they depend on the same resources.
 #[derive(PartialEq, Eq, Hash)]
 struct Subject {
     provider: AbsProviderConfig,
@@ -41,7 +41,7 @@ struct Subject {
 #[derive(Default)]
 struct Reads {
     by_resource: HashMap<ConfigResource, Arc<SharedRead>>,
-    /// /// Shared reads by the resources that the data source depends on. Empty until a second data source has the same arguments.
+    /// Shared reads by the resources that the data source depends on. Empty until a second data source has the same arguments.
     by_before: HashMap<Arc<BTreeSet<ConfigResource>>, Arc<SharedRead>>,
 }
 
@@ -61,12 +61,12 @@ pub(crate) struct DataRead<'r> {
 #[derive(Default)]
 pub(crate) struct DataReads {
     reads: Mutex<HashMap<Subject, Reads>>,
-    /// /// Cache of the resources that each data source depends on.
+    /// Cache of the resources that each data source depends on.
     before: Mutex<HashMap<ConfigResource, Arc<BTreeSet<ConfigResource>>>>,
 }
 
 impl DataReads {
-    /// /// Returns the answer for a data source: the answer of an equal data source, or else the result of `read`.
+    /// Returns the answer for a data source: the answer of an equal data source, or else the result of `read`.
     pub(crate) async fn answer<F>(&self, blocks: &Blocks, data: DataRead<'_>, read: impl Fn() -> F) -> ReadAnswer
     where
         F: Future<Output = ReadAnswer>,
@@ -97,8 +97,8 @@ impl DataReads {
         if let Some(read) = by_resource.get(resource) {
             return read.clone();
         }
-        // // A graph search finds the resources that a block depends on. It is skipped for the first data source with these arguments,
-        // because most data sources have arguments of their own.
+        // A graph search finds the resources that a block depends on. It is skipped for the first data source with these arguments, because
+        // most data sources have arguments of their own.
         if let Some((first, read)) = by_resource.iter().next() {
             if by_before.is_empty() {
                 by_before.insert(self.before(blocks, first), read.clone());
@@ -110,7 +110,7 @@ impl DataReads {
         by_resource.entry(resource.clone()).or_default().clone()
     }
 
-    // // Computed once for each block, because all its instances depend on the same resources.
+    // Computed once for each block, because all its instances depend on the same resources.
     fn before(&self, blocks: &Blocks, resource: &ConfigResource) -> Arc<BTreeSet<ConfigResource>> {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let found = before.entry(resource.clone());
@@ -130,19 +130,19 @@ struct SharedRead {
 }
 
 impl SharedRead {
-    /// /// Returns an answer for one data source. `stored` is its answer in the state.
+    /// Returns an answer for one data source. `stored` is its answer in the state.
     async fn answer<F>(&self, stored: Option<&Value>, read: impl Fn() -> F) -> ReadAnswer
     where
         F: Future<Output = ReadAnswer>,
     {
-        // // Each of the first two readers sends its own request, because only two equal answers show that the answer repeats. `OnceCell`
-        // lets any reader make a request, so a reader that is dropped blocks no other.
+        // Each of the first two readers sends its own request, because only two equal answers show that the answer repeats. `OnceCell` lets
+        // any reader make a request, so a reader that is dropped blocks no other.
         let reader = self.readers.fetch_add(1, Ordering::Relaxed);
         if reader == 0 {
             return self.first.get_or_init(&read).await.clone();
         }
-        // // If the state has an answer, the first read probably returns the same, which is enough to share it. So the second reader waits
-        // for the first.
+        // If the state has an answer, the first read probably returns the same, which is enough to share it. So the second reader waits for
+        // the first.
         if reader > 1 || stored.is_some() {
             let first = self.first.get_or_init(&read).await;
             if let Some(first) = repeatable(first)

@@ -17,7 +17,7 @@ use crate::eval::{Evaluator, Reported};
 /// Record of the dependencies that have been evaluated, and of those that failed.
 pub struct DependencyEvaluation<'a> {
     blocks: &'a Blocks,
-    /// /// Set if the conditions of variables and outputs are evaluated, too.
+    /// Set if the conditions of variables and outputs are evaluated, too.
     conditions: bool,
     evaluated: Mutex<Vec<bool>>,
     /// Blocks that failed, or depend on one that failed.

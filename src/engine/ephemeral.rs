@@ -34,7 +34,7 @@ use crate::instance::located;
 use crate::objchange::plan_problems;
 use crate::object_config;
 
-/// /// Ephemeral resources that each block can use, directly or through blocks that have no objects (such as local values).
+/// Ephemeral resources that each block can use, directly or through blocks that have no objects (such as local values).
 type Users = HashMap<Block, Vec<ConfigResource>>;
 
 /// Values of the ephemeral resource instances that an operation has opened, with their marks. They may only be used in
@@ -58,12 +58,12 @@ pub struct Ephemerals<'a> {
     context: OperationContext<'a>,
     values: &'a OpenedValues,
     users: Users,
-    /// /// Number of uses of each resource that are still expected. At zero, its instances are closed.
+    /// Number of uses of each resource that are still expected. At zero, its instances are closed.
     waiting: Mutex<BTreeMap<ConfigResource, usize>>,
     open: Mutex<Vec<Arc<Open>>>,
-    /// /// Notified after an instance is opened, so that the renewal loop reconsiders its deadline.
+    /// Notified after an instance is opened, so that the renewal loop reconsiders its deadline.
     opened: Notify,
-    /// /// Limit of instances that are opened or closed at the same time.
+    /// Limit of instances that are opened or closed at the same time.
     slots: Semaphore,
 }
 
@@ -91,7 +91,7 @@ struct EphemeralResource<'r> {
 }
 
 impl EphemeralResource<'_> {
-    /// /// Returns the body and the schema with which the attribute paths in a provider's diagnostics are resolved to source ranges.
+    /// Returns the body and the schema with which the attribute paths in a provider's diagnostics are resolved to source ranges.
     fn written(&self) -> Option<(&Body, &Schema)> {
         Some((&self.block.body, self.schema))
     }
@@ -185,7 +185,7 @@ impl<'a> Ephemerals<'a> {
             })
             .buffer_unordered(self.context.inputs.permits());
         let mut failed = false;
-        // // All instances are awaited even after a failure, because every instance that was opened must be recorded to be closed later.
+        // All instances are awaited even after a failure, because every instance that was opened must be recorded to be closed later.
         while let Some(result) = results.next().await {
             failed |= result.is_err();
         }
@@ -235,7 +235,7 @@ impl<'a> Ephemerals<'a> {
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
 
-    /// /// Validates the configuration of an instance with the provider. Returns the configuration without marks, and its marks.
+    /// Validates the configuration of an instance with the provider. Returns the configuration without marks, and its marks.
     async fn validated_config(
         &self,
         resource: &EphemeralResource<'_>,
@@ -291,7 +291,7 @@ impl<'a> Ephemerals<'a> {
                 ..Lease::default()
             }),
         }));
-        // // The renewal loop may be waiting for a later deadline than the one of this instance.
+        // The renewal loop may be waiting for a later deadline than the one of this instance.
         self.opened.notify_one();
         let invalid = result_problems(resource.schema, &config, &answer.result);
         problems.extend(invalid.into_iter().map(|what| {
@@ -402,7 +402,7 @@ impl<'a> Ephemerals<'a> {
                 at.duration_since(SystemTime::now()).unwrap_or_default()
             });
             if wait > Duration::ZERO {
-                // // A timer does not notice when the system clock is set, so the clock is read again after at most a minute.
+                // A timer does not notice when the system clock is set, so the clock is read again after at most a minute.
                 let wait = wait.min(Duration::from_secs(60));
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}
@@ -440,7 +440,7 @@ impl<'a> Ephemerals<'a> {
         let problems = match answer {
             Ok(answer) => {
                 let problems = located(answer.diagnostics, self.written(open), &open.address);
-                // // The minimum of one second protects against providers that request a renewal at once, again and again.
+                // The minimum of one second protects against providers that request a renewal at once, again and again.
                 let soon = SystemTime::now() + Duration::from_secs(1);
                 let next = answer.value.renew_at.and_then(time).map(|at| at.max(soon));
                 lease.renew_at = next.filter(|_| !problems.has_errors());
@@ -455,7 +455,7 @@ impl<'a> Ephemerals<'a> {
             }
         };
         self.end(&open.address, EphemeralAction::Renew, began, problems.has_errors());
-        // // Reported when the instance is closed: if no block uses the value after this, the failed renewal does no harm.
+        // Reported when the instance is closed: if no block uses the value after this, the failed renewal does no harm.
         lease.problems.extend(problems);
     }
 

@@ -34,14 +34,14 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::invocation::ActionInvocation;
 
-/// /// Operation of the execution graph. The number is an index of the plan's changes, or of the groups.
+/// Operation of the execution graph. The number is an index of the plan's changes, or of the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// The beginning of a group.
     GroupStart(u32),
     /// The end of a group. After a change group, the value of its resource is complete.
     GroupEnd(u32),
-    /// /// Create or update the object, or read the data source.
+    /// Create or update the object, or read the data source.
     Change(u32),
     /// Destroy the object of a deletion, or the old object of a replacement; or forget it.
     Destroy(u32),
@@ -52,13 +52,13 @@ pub enum Operation {
 /// Operations of an apply and their order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExecGraph {
-    /// /// Operations in no particular order.
+    /// Operations in no particular order.
     pub nodes: Vec<Operation>,
-    /// /// Pairs of indexes into `nodes`: the second operation runs after the first.
+    /// Pairs of indexes into `nodes`: the second operation runs after the first.
     pub edges: Vec<(u32, u32)>,
 }
 
-/// /// The properties of a planned change that determine its order.
+/// The properties of a planned change that determine its order.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The resource that the changed object belongs to.
@@ -77,24 +77,24 @@ pub struct Planned {
 /// Direct and indirect dependencies.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
-    /// /// Dependencies between resources, as the configuration has them.
+    /// Dependencies between resources, as the configuration has them.
     pub resources: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     /// Dependencies of provider configurations on resources.
     pub providers: BTreeMap<AbsProviderConfig, BTreeSet<ConfigResource>>,
 }
 
-/// /// Priority of a constraint, highest first. If constraints make a cycle, those of the lowest priority are left out.
+/// Priority of a constraint, highest first. If constraints make a cycle, those of the lowest priority are left out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Priority {
     /// Never left out.
     Firm,
-    /// /// Rule 2 between objects with different provider configurations.
+    /// Rule 2 between objects with different provider configurations.
     BetweenProviders,
-    /// /// Rule 2 if the dependency is a deposed object.
+    /// Rule 2 if the dependency is a deposed object.
     Deposed,
-    /// /// Rule 4 if the state does not record the dependency.
+    /// Rule 4 if the state does not record the dependency.
     NotRecorded,
-    /// /// Rule 6: the order of destroying an object and changing its dependency.
+    /// Rule 6: the order of destroying an object and changing its dependency.
     BeforeChange,
 }
 
@@ -106,13 +106,13 @@ enum GroupKind {
     Deposed,
 }
 
-/// /// An edge from the first group to the second, and its priority.
+/// An edge from the first group to the second, and its priority.
 type Constraint = (u32, u32, Priority);
 
-/// /// Properties of each resource that determine the order of the groups.
+/// Properties of each resource that determine the order of the groups.
 #[derive(Default)]
 struct GroupFacts<'p> {
-    /// /// Dependencies of the objects to destroy, which must be destroyed later. The flag in the key is set for deposed objects.
+    /// Dependencies of the objects to destroy, which must be destroyed later. The flag in the key is set for deposed objects.
     destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
     /// The provider configurations that apply the changes.
     providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
@@ -192,7 +192,7 @@ impl<'p> Builder<'p> {
                 Action::DeleteThenCreate => {
                     let destroy = self.member(r, GroupKind::DestroyFirst, Operation::Destroy(i));
                     let create = self.member(r, GroupKind::Change, Operation::Change(i));
-                    // // Rule 5, the order within one replacement: this edge is never left out.
+                    // Rule 5, the order within one replacement: this edge is never left out.
                     self.graph.edges.push((destroy, create));
                 }
                 Action::CreateThenDelete => {
@@ -243,7 +243,7 @@ impl<'p> Builder<'p> {
                 .iter()
                 .filter_map(|p| self.group_of(d, *p))
             {
-                // // If the state does not record the dependency, breaking a cycle may leave this constraint out.
+                // If the state does not record the dependency, breaking a cycle may leave this constraint out.
                 let is_recorded = facts.recorded.get(r).is_some_and(|with| with.contains(d));
                 let priority = if is_recorded {
                     Priority::Firm
@@ -310,7 +310,7 @@ impl<'p> Builder<'p> {
 }
 
 impl ExecGraph {
-    /// /// Builds the graph of these changes. In destroy mode, both the recorded dependencies and those of the configuration order the
+    /// Builds the graph of these changes. In destroy mode, both the recorded dependencies and those of the configuration order the
     /// destruction of objects.
     #[must_use]
     pub fn build(changes: &[Planned], dependencies: &Dependencies, destroy_mode: bool) -> ExecGraph {
@@ -335,7 +335,7 @@ impl ExecGraph {
         }
     }
 
-    /// /// Adds the constraints as edges. Constraints on a cycle are left out, lowest priority first, until no cycle remains.
+    /// Adds the constraints as edges. Constraints on a cycle are left out, lowest priority first, until no cycle remains.
     fn with_constraints(mut self, mut constraints: Vec<Constraint>) -> ExecGraph {
         // Edges inside of groups are never left out.
         let within = std::mem::take(&mut self.edges);
@@ -370,15 +370,15 @@ impl ExecGraph {
     /// Returns the operations on cycles, each with the number of its cycle.
     fn cycles(&self) -> HashMap<u32, usize> {
         let components = petgraph::algo::kosaraju_scc(&self.to_walk());
-        // // A cycle has at least two nodes, because no edge leads from a node to itself.
+        // A cycle has at least two nodes, because no edge leads from a node to itself.
         let cycles = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
         cycles
             .flat_map(|(i, c)| c.iter().map(move |n| (u32::try_from(n.index()).unwrap_or(u32::MAX), i)))
             .collect()
     }
 
-    /// /// Returns true if apply can walk the graph: all nodes, changes and invocations that it refers to exist, and it has no cycle.
-    /// Graphs of saved plans are checked with this.
+    /// Returns true if apply can walk the graph: all nodes, changes and invocations that it refers to exist, and it has no cycle. Graphs of
+    /// saved plans are checked with this.
     #[must_use]
     pub fn fits(&self, changes: usize, invocations: usize) -> bool {
         let exists = |i: u32, count: usize| (i as usize) < count;
@@ -391,7 +391,7 @@ impl ExecGraph {
         operations && self.edges.iter().all(|(a, b)| exists(*a, nodes) && exists(*b, nodes)) && self.cycle().is_none()
     }
 
-    /// /// Returns the number of nodes other than group barriers.
+    /// Returns the number of nodes other than group barriers.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.nodes

@@ -39,25 +39,25 @@ pub(crate) fn anything() -> Signature {
     }
 }
 
-/// /// Digests of the results of provider functions and of built-in functions that read files. The key is the digest of the function and
-/// its arguments. Both are hexadecimal.
+/// Digests of the results of provider functions and of built-in functions that read files. The key is the digest of the function and its
+/// arguments. Both are hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
 
 type CallResult = Result<Value, CallError>;
 
-/// /// The providers of the functions that a configuration calls, and the results of these calls.
+/// The providers of the functions that a configuration calls, and the results of these calls.
 pub struct Functions<'s> {
-    /// /// Source that starts provider processes.
+    /// Source that starts provider processes.
     source: &'s dyn ProviderSource,
-    /// /// Provider processes without configuration.
+    /// Provider processes without configuration.
     running: RwLock<HashMap<Provider, Arc<RunningProvider>>>,
-    /// /// Providers that could not be started. The failure has been reported, so their functions return unknown values.
+    /// Providers that could not be started. The failure has been reported, so their functions return unknown values.
     unavailable: RwLock<BTreeSet<Provider>>,
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
     results: Mutex<FunctionResults>,
-    /// /// Open provider configurations: those that the operation uses, and those that were opened only for their functions.
+    /// Open provider configurations: those that the operation uses, and those that were opened only for their functions.
     configured: RwLock<HashMap<AbsProviderConfig, configured::Opening>>,
-    /// /// Processes of the provider configurations that were opened only for their functions.
+    /// Processes of the provider configurations that were opened only for their functions.
     opened: Mutex<Vec<Arc<dyn provider::Provider>>>,
 }
 
@@ -67,7 +67,7 @@ struct RunningProvider {
 }
 
 impl<'s> Functions<'s> {
-    /// /// Creates an empty set of providers. `source` starts their processes.
+    /// Creates an empty set of providers. `source` starts their processes.
     #[must_use]
     pub fn new(source: &'s dyn ProviderSource) -> Functions<'s> {
         Functions {
@@ -139,7 +139,7 @@ impl<'s> Functions<'s> {
         running.get(provider).cloned()
     }
 
-    /// /// Sets the results of the plan. A call with another result is then an error.
+    /// Sets the results of the plan. A call with another result is then an error.
     pub fn expect(&self, planned: &FunctionResults) {
         self.results().clone_from(planned);
     }
@@ -153,7 +153,7 @@ impl<'s> Functions<'s> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// /// Returns the signature of a provider function. `local` is the local name of the provider in the module.
+    /// Returns the signature of a provider function. `local` is the local name of the provider in the module.
     pub(crate) fn signature(
         &self,
         module: &ModuleNode,
@@ -161,7 +161,7 @@ impl<'s> Functions<'s> {
         function: &str,
     ) -> Result<Arc<Signature>, CallError> {
         let required = module.module.required_providers.get(local);
-        // // The failure to start the provider has been reported, so calls of its functions report nothing.
+        // The failure to start the provider has been reported, so calls of its functions report nothing.
         if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
             return Ok(Arc::new(anything()));
         }
@@ -202,12 +202,12 @@ impl<'s> Functions<'s> {
         if let Some(answer) = call_digest.and_then(|key| cached.get(&key)) {
             return answer.clone();
         }
-        // // The lock is released because a call may take long. Two concurrent equal calls are then both sent, which is harmless.
+        // The lock is released because a call may take long. Two concurrent equal calls are then both sent, which is harmless.
         drop(cached);
         let answer = request(&source.process, function, arguments, &signature.result);
         let Some(key) = call_digest else { return answer };
         if let Ok(value) = &answer
-            // // Without unknown values, equal arguments must give equal results. With them, results may differ once the values are known.
+            // Without unknown values, equal arguments must give equal results. With them, results may differ once the values are known.
             && arguments.iter().all(Value::is_wholly_known)
             && value.is_wholly_known()
         {
@@ -218,7 +218,7 @@ impl<'s> Functions<'s> {
         answer
     }
 
-    /// /// Checks that a built-in function that reads files has the same result as in an earlier call with the same arguments.
+    /// Checks that a built-in function that reads files has the same result as in an earlier call with the same arguments.
     pub(crate) fn check_file_function(
         &self,
         function: &str,
@@ -273,7 +273,7 @@ fn request(process: &Arc<dyn provider::Provider>, function: &str, arguments: &[V
             for problem in problems {
                 text.push(format!("{}: {}", problem.summary, problem.detail));
             }
-            // // The message inserts the text into a sentence, so its full stop is removed.
+            // The message inserts the text into a sentence, so its full stop is removed.
             Err(CallError::Failed(text.join("; ").trim_end_matches('.').to_owned()))
         }
         Some(Ok(Err(error))) => {
@@ -310,11 +310,11 @@ fn signature(function: &FunctionSchema) -> Signature {
     }
 }
 
-/// /// Computes a digest of values, prefixed by a name. Returns `None` if a value cannot be encoded.
+/// Computes a digest of values, prefixed by a name. Returns `None` if a value cannot be encoded.
 fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
     let mut sum = Sha256::new();
     let mut add = |bytes: &[u8]| {
-        // // The lengths are hashed, too, so that the same bytes with other boundaries have another digest.
+        // The lengths are hashed, too, so that the same bytes with other boundaries have another digest.
         sum.update((bytes.len() as u64).to_be_bytes());
         sum.update(bytes);
     };

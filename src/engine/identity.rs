@@ -47,12 +47,12 @@ impl Stored for Box<IdentityChange> {
     }
 }
 
-/// /// Returns the version of a resource type's identity schema; 0 if the type has none.
+/// Returns the version of a resource type's identity schema; 0 if the type has none.
 fn version_of(schema: &Schema) -> u64 {
     schema.identity.as_ref().map_or(0, |identity| identity.version)
 }
 
-/// /// Returns the version of the identity schema with which a stored object was recorded; 0 if it has no identity.
+/// Returns the version of the identity schema with which a stored object was recorded; 0 if it has no identity.
 fn recorded_version(object: &Object) -> u64 {
     object.identity.as_ref().map_or(0, |identity| identity.schema_version)
 }
@@ -117,7 +117,7 @@ pub async fn upgrade_identity(
     let Some(json) = object.identity.as_ref().and_then(|identity| identity.value.as_ref()) else {
         return Ok(None);
     };
-    // // The identity is sent as JSON, because the current schema may not fit an identity of an earlier version.
+    // The identity is sent as JSON, because the current schema may not fit an identity of an earlier version.
     let answer = provider
         .upgrade_identity(ty, recorded, json.as_str().as_bytes().into())
         .await?;
@@ -158,7 +158,7 @@ pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Opti
             }
         }
     };
-    // // Version 0 without a value is the same as no identity, so nothing is recorded for it.
+    // Version 0 without a value is the same as no identity, so nothing is recorded for it.
     let has_content = of.version != 0 || value.is_some();
     Ok(has_content.then_some(Identity {
         schema_version: of.version,
@@ -166,7 +166,7 @@ pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Opti
     }))
 }
 
-/// /// Returns true if this identity is the one that the state has for the object.
+/// Returns true if this identity is the one that the state has for the object.
 #[must_use]
 pub fn is_recorded(schema: &Schema, identity: Option<&Value>, object: &Object) -> bool {
     match (&schema.identity, &object.identity) {
@@ -175,7 +175,7 @@ pub fn is_recorded(schema: &Schema, identity: Option<&Value>, object: &Object) -
     }
 }
 
-/// /// Returns the errors in an identity that a provider has returned. With `known`, unknown parts are errors.
+/// Returns the errors in an identity that a provider has returned. With `known`, unknown parts are errors.
 #[must_use]
 pub fn identity_problems(
     identity: Option<&Value>,

@@ -1,4 +1,4 @@
-//! //! Common parts of planning and applying one object: decoding and encoding it, and locating diagnostics about it.
+//! Common parts of planning and applying one object: decoding and encoding it, and locating diagnostics about it.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub use crate::provider_problems::{PROVIDER_BUG, located};
 pub struct StoredObject {
     /// The object, without marks.
     pub value: Value,
-    /// /// Sensitive paths that the state records, as marks.
+    /// Sensitive paths that the state records, as marks.
     pub marks: Vec<(Path, Marks)>,
     pub private: Vec<u8>,
     /// The identity of the object, if it has one.
     pub identity: Option<Value>,
-    /// /// The object as it is stored in the state.
+    /// The object as it is stored in the state.
     pub object: Arc<Object>,
 }
 
@@ -84,7 +84,7 @@ fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Ve
     out
 }
 
-/// /// Returns true if a path is in an attribute that repeats the value of another attribute, and so gets its marks from there.
+/// Returns true if a path is in an attribute that repeats the value of another attribute, and so gets its marks from there.
 #[must_use]
 pub fn is_repeated(schema: &Schema, path: &Path) -> bool {
     match path.0.first() {
@@ -122,7 +122,7 @@ pub async fn upgrade(
         .about(address)
         .into());
     }
-    // // Providers may normalize an object of the current version, too, so an upgrade is requested for every object, as in Terraform.
+    // Providers may normalize an object of the current version, too, so an upgrade is requested for every object, as in Terraform.
     let raw = match &object.attributes {
         Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
         Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),
@@ -176,7 +176,7 @@ fn unknown_paths(value: &Value) -> Vec<Path> {
         if !part.is_known() {
             found.push(path.clone());
         }
-        // // Only parts that contain an unknown value are searched.
+        // Only parts that contain an unknown value are searched.
         part.is_known() && !part.is_wholly_known()
     });
     found
@@ -256,7 +256,7 @@ pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> R
     })
 }
 
-/// /// Encodes a wholly known value for the state, together with the identity of the object. Its marks become the sensitive paths. The
+/// Encodes a wholly known value for the state, together with the identity of the object. Its marks become the sensitive paths. The
 /// remaining fields of the stored object are copied from `like`.
 pub fn encode(
     schema: &Schema,
@@ -268,7 +268,7 @@ pub fn encode(
     let sensitive_paths = value
         .paths_with_marks()
         .into_iter()
-        // // Marks of repeated attributes are not recorded. Terraform does not derive them, and would plan an update to remove them.
+        // Marks of repeated attributes are not recorded. Terraform does not derive them, and would plan an update to remove them.
         .filter(|(path, marks)| marks.is_sensitive() && !is_repeated(schema, path))
         .map(|(path, _)| path)
         .collect();
@@ -291,9 +291,9 @@ pub fn encode(
     })
 }
 
-/// /// Returns the errors of a failed call, located at the block and with the address of the object.
+/// Returns the errors of a failed call, located at the block and with the address of the object.
 pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, address: &dyn Display) -> Diagnostics {
-    // // The call failed as a whole, so the errors are about no particular attribute.
+    // The call failed as a whole, so the errors are about no particular attribute.
     let plain = |diagnostic| PluginDiagnostic {
         diagnostic,
         attribute: Path::root(),
@@ -301,7 +301,7 @@ pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, addr
     located(problems.into_iter().map(plain).collect(), written, address)
 }
 
-/// /// Returns an error for each ephemeral value in an argument whose value is stored, which excludes write-only arguments.
+/// Returns an error for each ephemeral value in an argument whose value is stored, which excludes write-only arguments.
 #[must_use]
 pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address: &dyn Display) -> Diagnostics {
     if !config.deep_marks().is_ephemeral() {
@@ -353,7 +353,7 @@ pub fn returned_write_only(
     each.collect()
 }
 
-/// /// Returns the errors in a planned object that concern write-only attributes. Providers with the legacy type system are checked, too,
+/// Returns the errors in a planned object that concern write-only attributes. Providers with the legacy type system are checked, too,
 /// because the value would be stored in the plan file and the state.
 #[must_use]
 pub fn planned_write_only(
@@ -442,7 +442,7 @@ fn block_not_read(schema: &BlockSchema, config: &Value) -> Value {
 }
 
 fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
-    // // Unknown until the provider sets it during the read.
+    // Unknown until the provider sets it during the read.
     if value.is_null() && schema.computed {
         return Value::unknown(schema.implied_type());
     }

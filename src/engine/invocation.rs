@@ -22,7 +22,7 @@ pub struct ActionInvocation {
     /// values are marked.
     #[serde(with = "stored")]
     pub config: Value,
-    /// /// The change of an object, or a request by the user.
+    /// The change of an object, or a request by the user.
     #[serde(with = "stored")]
     pub trigger: Arc<InvocationTrigger>,
 }
@@ -35,7 +35,7 @@ pub enum InvocationTrigger {
     Lifecycle(LifecycleTrigger),
     /// The user requests the action by `-invoke`.
     Invoke {
-        /// /// The resource instance that `caller` refers to; `None` if the action does not refer to `caller`.
+        /// The resource instance that `caller` refers to; `None` if the action does not refer to `caller`.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
         caller: Option<AbsResourceInstance>,
     },
@@ -44,17 +44,17 @@ pub enum InvocationTrigger {
 /// The trigger of an invocation by a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LifecycleTrigger {
-    /// /// Instance whose change triggers the action.
+    /// Instance whose change triggers the action.
     #[serde(with = "stored")]
     pub resource: AbsResourceInstance,
     /// Event of the instance that triggers the action.
     #[serde(with = "stored")]
     pub event: ActionEvent,
-    /// /// Index of the `action_trigger` block in the resource block.
+    /// Index of the `action_trigger` block in the resource block.
     pub block: usize,
-    /// /// Index of the action in the `actions` list of the block.
+    /// Index of the action in the `actions` list of the block.
     pub action: usize,
-    /// /// Effect of a failure of the action on the operation.
+    /// Effect of a failure of the action on the operation.
     #[serde(with = "stored")]
     pub on_failure: ActionFailure,
 }
@@ -81,8 +81,8 @@ impl InvocationTrigger {
 }
 
 impl ActionInvocation {
-    /// /// Compares invocations for the order in lists: requested ones come first, then those of each resource in the order of its
-    /// triggers. Invocations of one trigger by several events compare as equal, so a stable sort keeps them in the order of planning.
+    /// Compares invocations for the order in lists: requested ones come first, then those of each resource in the order of its triggers.
+    /// Invocations of one trigger by several events compare as equal, so a stable sort keeps them in the order of planning.
     #[must_use]
     pub fn listed_before(&self, other: &ActionInvocation) -> std::cmp::Ordering {
         let key = |invocation: &ActionInvocation| match &*invocation.trigger {

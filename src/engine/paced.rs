@@ -14,7 +14,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::lanes::{Lane, Lanes, Outcome};
 
-/// /// Pauses before a throttled request is repeated. After the last one, the error is final.
+/// Pauses before a throttled request is repeated. After the last one, the error is final.
 const PAUSES: [Duration; 6] = [
     Duration::from_millis(250),
     Duration::from_millis(500),
@@ -24,7 +24,7 @@ const PAUSES: [Duration; 6] = [
     Duration::from_secs(8),
 ];
 
-/// /// Texts with which providers and services report throttling, in lower case.
+/// Texts with which providers and services report throttling, in lower case.
 const THROTTLING: [&str; 10] = [
     "throttl",
     "rate exceeded",
@@ -38,13 +38,13 @@ const THROTTLING: [&str; 10] = [
     "slowdown",
 ];
 
-/// /// Returns true if a problem reports throttling.
+/// Returns true if a problem reports throttling.
 fn is_throttling(problem: &Diagnostic) -> bool {
     let text = format!("{} {}", problem.summary, problem.detail).to_lowercase();
     if THROTTLING.iter().any(|known| text.contains(known)) {
         return true;
     }
-    // // The number 429 alone could have any meaning, so a word such as "status" must precede it.
+    // The number 429 alone could have any meaning, so a word such as "status" must precede it.
     let mut words = text
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty());
@@ -56,7 +56,7 @@ fn is_throttling(problem: &Diagnostic) -> bool {
     })
 }
 
-/// /// Returns two flags: the answer reports throttling, and the request failed because of it.
+/// Returns two flags: the answer reports throttling, and the request failed because of it.
 fn judged<T>(answer: &Result<Answer<T>, Diagnostics>) -> (bool, bool) {
     let throttling = |problems: &mut dyn Iterator<Item = &Diagnostic>| {
         let found: Vec<&Diagnostic> = problems.filter(|d| is_throttling(d)).collect();
@@ -68,7 +68,7 @@ fn judged<T>(answer: &Result<Answer<T>, Diagnostics>) -> (bool, bool) {
     }
 }
 
-/// /// A provider in a lane whose limit is adapted. Its requests are measured.
+/// A provider in a lane whose limit is adapted. Its requests are measured.
 pub(crate) struct Paced {
     provider: Arc<dyn Provider>,
     lane: Arc<Lane>,
@@ -80,7 +80,7 @@ impl Paced {
         Paced { provider, lane, lanes }
     }
 
-    /// /// Sends a request that changes nothing, and repeats it after a pause while the provider throttles it.
+    /// Sends a request that changes nothing, and repeats it after a pause while the provider throttles it.
     async fn repeated<T, F>(
         &self,
         method: &'static str,
@@ -98,7 +98,7 @@ impl Paced {
             let outcome = if throttled { Outcome::Throttled } else { Outcome::Timed };
             self.lanes.ended(&self.lane, (method, ty.into()), began, outcome);
             match pauses.next().filter(|_| failed) {
-                // // The permit is not returned during the pause, so that fewer requests are sent.
+                // The permit is not returned during the pause, so that fewer requests are sent.
                 Some(pause) => tokio::time::sleep(*pause).await,
                 None => return answer,
             }

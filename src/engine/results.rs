@@ -10,7 +10,7 @@ use syntax::Diagnostic;
 /// Receiver of results. It is called from several tasks concurrently and must not block.
 #[async_trait]
 pub trait ResultSink: Send + Sync {
-    /// /// Receives all objects of an instance after one has changed; `None` if the state has no entry for the instance any more. `answers`
+    /// Receives all objects of an instance after one has changed; `None` if the state has no entry for the instance any more. `answers`
     /// tells which of the instance's intents the result belongs to. The results of one instance arrive in order.
     fn instance(
         &self,
@@ -20,7 +20,7 @@ pub trait ResultSink: Send + Sync {
         answers: Answers,
     );
 
-    /// /// Records an intent. The operation begins only if this returns `Ok`.
+    /// Records an intent. The operation begins only if this returns `Ok`.
     async fn begin(&self, _intent: &Intent) -> Result<(), Diagnostic> {
         Ok(())
     }
@@ -28,7 +28,7 @@ pub trait ResultSink: Send + Sync {
     /// Records the end of an operation, after its results have been received.
     fn end(&self, _intent: &Intent) {}
 
-    /// /// Waits until all received results are durable, or cannot become durable any more because of an error.
+    /// Waits until all received results are durable, or cannot become durable any more because of an error.
     async fn settled(&self) {}
 }
 

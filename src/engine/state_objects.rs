@@ -36,7 +36,7 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
 /// has the instances in the state, even if the configuration declares other ones.
 #[derive(Clone)]
 pub struct StateObjects<'a> {
-    /// /// State that the operation changes.
+    /// State that the operation changes.
     pub state: Arc<Mutex<State>>,
     pub schemas: &'a Schemas,
 }
@@ -64,8 +64,8 @@ impl ObjectSource for StateObjects<'_> {
     }
 }
 
-/// /// Object source of a plan with `-target` or `-exclude`, and of its apply. Resources that are left out have the objects of the state,
-/// and instances without an object are left out of values.
+/// Object source of a plan with `-target` or `-exclude`, and of its apply. Resources that are left out have the objects of the state, and
+/// instances without an object are left out of values.
 pub struct PartialObjects<'a>(pub StateObjects<'a>);
 
 impl ObjectSource for PartialObjects<'_> {

@@ -32,14 +32,14 @@ pub(crate) trait Stored: Sized {
     fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
-/// /// A type whose serialized form is a string.
+/// A type whose serialized form is a string.
 trait Text: Sized {
     type Error: Display;
     fn text(&self) -> String;
     fn parse(text: &str) -> Result<Self, Self::Error>;
 }
 
-/// /// Error for a string that is not one of the keywords of a type.
+/// Error for a string that is not one of the keywords of a type.
 struct UnknownWord(String);
 
 impl Display for UnknownWord {
@@ -155,7 +155,7 @@ impl<T: Text> Stored for T {
     }
 }
 
-/// /// Wrapper that serializes a reference in its stored form.
+/// Wrapper that serializes a reference in its stored form.
 struct Ref<'a, T>(&'a T);
 
 impl<T: Stored> Serialize for Ref<'_, T> {
@@ -164,7 +164,7 @@ impl<T: Stored> Serialize for Ref<'_, T> {
     }
 }
 
-/// /// Wrapper that deserializes a value from its stored form.
+/// Wrapper that deserializes a value from its stored form.
 struct Own<T>(T);
 
 impl<T: Stored> Serialize for Own<T> {
@@ -233,7 +233,7 @@ impl<K: Text + Ord, V: Stored> Stored for BTreeMap<K, V> {
     }
 }
 
-/// /// Implements [`Stored`] for a type of this crate by its serde form, so that it can be used inside collections and pointers.
+/// Implements [`Stored`] for a type of this crate by its serde form, so that it can be used inside collections and pointers.
 macro_rules! derived {
     ($ty:ty) => {
         impl $crate::stored::Stored for $ty {
@@ -250,12 +250,12 @@ macro_rules! derived {
 
 pub(crate) use derived;
 
-/// /// Serialized form of values without marks: msgpack that includes the type, in base64.
+/// Serialized form of values without marks: msgpack that includes the type, in base64.
 pub(crate) mod unmarked {
     use super::*;
 
     pub(crate) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-        // // Encoded as a dynamic value, which includes its type, because plans are read without schemas.
+        // Encoded as a dynamic value, which includes its type, because plans are read without schemas.
         let bytes = cty::msgpack::encode(value, &Type::Dynamic).map_err(S::Error::custom)?;
         serializer.serialize_str(&BASE64.encode(&bytes))
     }
@@ -280,7 +280,7 @@ pub(crate) mod bytes {
     }
 }
 
-/// /// Form of a value that has no marks, or whose marks are stored elsewhere.
+/// Form of a value that has no marks, or whose marks are stored elsewhere.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Unmarked(#[serde(with = "unmarked")] pub(crate) Value);
 
@@ -290,11 +290,11 @@ impl Unmarked {
     }
 }
 
-/// /// Form of a value with its marks. Deprecation marks are not stored, because planning has reported them.
+/// Form of a value with its marks. Deprecation marks are not stored, because planning has reported them.
 #[derive(Serialize, Deserialize)]
 struct MarkedForm {
     value: Unmarked,
-    // // Omitted if there are no marks, as in most values.
+    // Omitted if there are no marks, as in most values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Own<Path>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -65,9 +65,11 @@ impl<'a> Triggered<'a> {
 }
 
 impl Applier<'_> {
-    /// /// Invokes the actions that the creation or the update of an object triggers before it (`caller` is the planned object) or after it
-    /// (`caller` is the new object). An error means that the operation has failed. /// /// If some of the triggers have `on_failure =
-    /// taint`, the new object is stored as tainted already, and the last of them to succeed makes it ready.
+    /// Invokes the actions that the creation or the update of an object triggers before it (`caller` is the planned object) or after it
+    /// (`caller` is the new object). An error means that the operation has failed.
+    ///
+    /// If some of the triggers have `on_failure = taint`, the new object is stored as tainted already, and the last of them to succeed
+    /// makes it ready.
     pub(super) async fn invoke_triggered(
         &self,
         s: &ObjectOperation<'_>,
@@ -100,8 +102,8 @@ impl Applier<'_> {
                 continue;
             }
             if !taints(trigger) && left > 0 {
-                // // Actions with `on_failure = taint` remain, but are not invoked after this failure. They have not failed, so they must
-                // not taint the object, and neither must the failed action, whose trigger has another `on_failure`.
+                // Actions with `on_failure = taint` remain, but are not invoked after this failure. They have not failed, so they must not
+                // taint the object, and neither must the failed action, whose trigger has another `on_failure`.
                 self.set_status(s, ObjectStatus::Ready);
             }
             return Err(self.context.fail(failed.problems));
@@ -109,7 +111,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// /// Evaluates the condition of a trigger and the configuration of the action with the values of apply, and invokes the action.
+    /// Evaluates the condition of a trigger and the configuration of the action with the values of apply, and invokes the action.
     async fn invoke_evaluated(
         &self,
         s: &ObjectOperation<'_>,
@@ -134,8 +136,8 @@ impl Applier<'_> {
             about: &about,
         };
         let evaluated = action.evaluate(evaluator, call, false);
-        // // `caller` made the evaluator cache a value for the whole resource. The cache is dropped, because other instances of the
-        // resource may still change.
+        // `caller` made the evaluator cache a value for the whole resource. The cache is dropped, because other instances of the resource
+        // may still change.
         evaluator.forget_resource_value(&s.address.containing_resource());
         let (config, warnings) = evaluated?;
         evaluator.report(warnings);
@@ -299,10 +301,10 @@ fn taints(trigger: &LifecycleTrigger) -> bool {
     trigger.on_failure == ActionFailure::Taint && trigger.event == ActionEvent::AfterCreate
 }
 
-/// /// Error of an invocation, and whether `on_failure = continue` applies to it.
+/// Error of an invocation, and whether `on_failure = continue` applies to it.
 struct InvocationFailure {
     problems: Diagnostics,
-    /// /// True if the action itself has failed. An error of the configuration fails the operation regardless of `on_failure`.
+    /// True if the action itself has failed. An error of the configuration fails the operation regardless of `on_failure`.
     may_continue: bool,
 }
 
@@ -348,8 +350,8 @@ fn no_actions(invocation: &ActionInvocation) -> Diagnostics {
     .into()
 }
 
-/// /// Returns the intent of an invocation. An invocation by a trigger has the address of the resource instance, so that the journal lists
-/// it beside the intent of the change itself.
+/// Returns the intent of an invocation. An invocation by a trigger has the address of the resource instance, so that the journal lists it
+/// beside the intent of the change itself.
 fn intent(invocation: &ActionInvocation) -> Intent {
     let (address, by) = match &*invocation.trigger {
         InvocationTrigger::Lifecycle(trigger) => (trigger.resource.to_string(), invocation.address.to_string()),

@@ -79,7 +79,7 @@ impl Applier<'_> {
         if deposed.is_none() && !stored.is_tainted() {
             self.destroy_provisioners(s, stored).await?;
         }
-        // // A deposed object from an earlier run triggers no actions: they were invoked when that run replaced it.
+        // A deposed object from an earlier run triggers no actions: they were invoked when that run replaced it.
         let triggers = s.change.deposed.is_none();
         if triggers {
             self.invoke_destroying(s, ActionEvent::BeforeDestroy).await?;
@@ -94,7 +94,7 @@ impl Applier<'_> {
             (stored.private.clone(), None)
         };
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
-        // // The intent must be durable before the provider is called, so that after a crash the journal names the object.
+        // The intent must be durable before the provider is called, so that after a crash the journal names the object.
         let intent = self.intend(s, deposed, IntentAction::Delete, None).await?;
         let began = Instant::now();
         let answer = s

@@ -14,7 +14,7 @@ use crate::instance::nulls_for_unknowns;
 use crate::plan::{Action, Mode};
 
 impl Applier<'_> {
-    /// /// Evaluates the check blocks, the conditions that the plan left unknown, and the root outputs. Returns the diagnostics of these
+    /// Evaluates the check blocks, the conditions that the plan left unknown, and the root outputs. Returns the diagnostics of these
     /// evaluations.
     pub(super) async fn finish(&self) -> Diagnostics {
         let mut diagnostics = self.context.evaluator.take_diagnostics();

@@ -136,8 +136,7 @@ async fn with_providers(
         Ok(blocks) => blocks,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
-    // // The user approved the plan with these results of provider functions, so a function that returns another result now causes an
-    // error.
+    // The user approved the plan with these results of provider functions, so a function that returns another result now causes an error.
     providers.functions().expect(&plan.function_results);
     let state = Arc::new(Mutex::new(plan.prior_state.clone()));
     let evaluator = evaluator(inputs, plan, providers, state.clone());
@@ -150,7 +149,7 @@ async fn with_providers(
     let operations = operations_by_resource(plan);
     let ephemerals = Ephemerals::new(context, opened, |block| match block {
         Block::Resource(resource) => operations.get(resource).copied().unwrap_or_default(),
-        // // Output values and check blocks are evaluated once, after all operations. Only root outputs are evaluated then.
+        // Output values and check blocks are evaluated once, after all operations. Only root outputs are evaluated then.
         Block::Output(module, _) => usize::from(module.is_root()),
         Block::Check(..) => 1,
         _ => 0,
@@ -212,14 +211,14 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         let resources = changed.map(|c| c.address.config()).collect();
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
-    // // Recorded first, so that the journal contains every change that the results of operations are based on.
+    // Recorded first, so that the journal contains every change that the results of operations are based on.
     applier.pass_changes_before_apply();
     let work = async {
         // An imported object without changes has no operation that reports the import.
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             applier.report_import(change);
         }
-        // // The walk runs more operations than there are slots, because an operation that waits for the disk has returned its slot.
+        // The walk runs more operations than there are slots, because an operation that waits for the disk has returned its slot.
         let limit = inputs.at_once(inputs.parallelism.saturating_add(SETTLING));
         walk(&graph, limit, |node| applier.visit(graph[node])).await;
         applier.finish().await
@@ -293,7 +292,7 @@ fn drop_data(plan: &Plan, state: &mut State) {
     }
 }
 
-/// /// Properties of a resource that the state stores with each of its objects.
+/// Properties of a resource that the state stores with each of its objects.
 struct StoredFacts {
     /// Dependencies of each resource, in the order of the state.
     dependencies: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
@@ -327,7 +326,7 @@ struct ApplyResults<'a> {
     failed: Mutex<HashSet<ConfigResource>>,
     /// Checks whose data source could not be read.
     unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
-    /// /// Number of completed and failed operations.
+    /// Number of completed and failed operations.
     ended: AtomicUsize,
 }
 
@@ -384,8 +383,7 @@ struct ObjectOperation<'s> {
     slot: &'s Slot<'s>,
 }
 
-/// /// Builds the result of an apply call to which the provider did not respond: the object, the private data and the identity stay as
-/// given.
+/// Builds the result of an apply call to which the provider did not respond: the object, the private data and the identity stay as given.
 fn without_response(
     diagnostics: Diagnostics,
     state: Value,
@@ -414,7 +412,7 @@ impl Applier<'_> {
         self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` tells the sink which of the
+    /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` tells the sink which of the
     /// instance's intents this result belongs to.
     fn update<T>(&self, change: &ResourceChange, answers: Answers, update: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
@@ -481,7 +479,7 @@ impl Applier<'_> {
         };
         let slot = self.slots.admit().await;
         slot.run().await;
-        // // The stop may have been requested while the invocation waited for its slot, so it is checked only now.
+        // The stop may have been requested while the invocation waited for its slot, so it is checked only now.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -510,7 +508,7 @@ impl Applier<'_> {
         self.results.sink.settled().await;
     }
 
-    /// /// Carries out an operation. The futures of rare steps are boxed: hundreds of operations run at once, and the future of each is as
+    /// Carries out an operation. The futures of rare steps are boxed: hundreds of operations run at once, and the future of each is as
     /// large as its largest unboxed step.
     async fn carry_out(
         &self,
@@ -531,7 +529,7 @@ impl Applier<'_> {
             return Ok(());
         }
         self.openings.open(&change.provider).await?;
-        // // A destruction evaluates no other blocks: its provisioners may refer only to `self`, `count.index` and `each.key`.
+        // A destruction evaluates no other blocks: its provisioners may refer only to `self`, `count.index` and `each.key`.
         if matches!(operation, Operation::Change(_)) {
             self.report_import(change);
             let block = Block::Resource(change.address.config());
@@ -556,7 +554,7 @@ impl Applier<'_> {
             provider,
             slot,
         };
-        // // A replacement is one change with two operations: the kind of operation selects the part to carry out.
+        // A replacement is one change with two operations: the kind of operation selects the part to carry out.
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
             (_, Action::Read) => Box::pin(self.read(&subject)).await,
@@ -574,7 +572,7 @@ impl Applier<'_> {
         }
     }
 
-    /// /// Returns an object of this resource with everything that the state stores except the value.
+    /// Returns an object of this resource with everything that the state stores except the value.
     fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
         let resource = address.config();
         let block = self.context.inputs.config.resource(&resource);

@@ -23,8 +23,7 @@ pub(super) struct Provisioners<'p> {
 }
 
 impl<'p> Provisioners<'p> {
-    /// /// Splits the list after the last provisioner with `on_failure = fail`. The rest, with `on_failure = continue`, cannot fail the
-    /// object.
+    /// Splits the list after the last provisioner with `on_failure = fail`. The rest, with `on_failure = continue`, cannot fail the object.
     pub(super) fn split_after_last_decisive(self, when: ProvisionerWhen) -> (Provisioners<'p>, Provisioners<'p>) {
         let decisive = |p: &Provisioner| p.when == when && p.on_failure == OnFailure::Fail;
         let at = self.list.iter().rposition(decisive).map_or(0, |last| last + 1);
@@ -148,7 +147,7 @@ impl Applier<'_> {
         let evaluator = &self.context.evaluator;
         let block = self.context.inputs.config.resource(&s.address.config());
         let value = match block {
-            // // Deprecation warnings are useful only for objects that stay, so destroy-time provisioners give none.
+            // Deprecation warnings are useful only for objects that stay, so destroy-time provisioners give none.
             Some(block) if provisioner.when == ProvisionerWhen::Create => {
                 evaluator.marked_self(s.address, block, value.clone())
             }
@@ -192,7 +191,7 @@ impl Applier<'_> {
             marks,
             connection,
         } = prepared;
-        // // The output of a provisioner is hidden if its arguments are sensitive or ephemeral, because a command could print them.
+        // The output of a provisioner is hidden if its arguments are sensitive or ephemeral, because a command could print them.
         let hidden = match (marks.is_sensitive(), marks.is_ephemeral()) {
             (false, false) => None,
             (true, false) => Some("(output suppressed due to sensitive value in config)"),
@@ -245,7 +244,7 @@ fn connection_value(
     let connection_schema = connection_schema();
     let mut warnings = syntax::Diagnostics::new();
     let mut connection = Value::null(connection_schema.implied_type());
-    // // The connection block of the provisioner overrides single arguments of the connection block of the resource.
+    // The connection block of the provisioner overrides single arguments of the connection block of the resource.
     for written in shared.into_iter().chain(&provisioner.connection) {
         let (value, diagnostics) = decode_body(&written.body, &connection_schema.block, Context::new(scope));
         if diagnostics.has_errors() {
@@ -269,8 +268,8 @@ fn connection_value(
     Ok((connection, warnings))
 }
 
-/// /// Locates the diagnostics of a provisioner at its block. If an error has only a summary, it becomes the detail, under a summary with
-/// the provisioner type.
+/// Locates the diagnostics of a provisioner at its block. If an error has only a summary, it becomes the detail, under a summary with the
+/// provisioner type.
 fn located_at_provisioner(problems: syntax::Diagnostics, provisioner: &Provisioner) -> syntax::Diagnostics {
     problems
         .into_iter()

@@ -12,11 +12,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::lanes::LanePlace;
 
-/// /// Number of operations that may wait for their results to be durable, in addition to the running ones. One synchronization of the
-/// journal makes the results of all of them durable.
+/// Number of operations that may wait for their results to be durable, in addition to the running ones. One synchronization of the journal
+/// makes the results of all of them durable.
 pub(super) const SETTLING: usize = 256;
 
-/// /// Intents are written in advance only while requests are shorter than this. With longer requests, a crash would leave intents of
+/// Intents are written in advance only while requests are shorter than this. With longer requests, a crash would leave intents of
 /// operations that were far from beginning.
 const SHORT: Duration = Duration::from_millis(20);
 
@@ -25,18 +25,18 @@ const SHORT: Duration = Duration::from_millis(20);
 const AHEAD: usize = 120;
 
 pub(super) struct Slots {
-    /// /// One permit for each operation that sends requests, as limited by `-parallelism`.
+    /// One permit for each operation that sends requests, as limited by `-parallelism`.
     running: Arc<Semaphore>,
-    /// /// Separate permits for operations on objects that exist only in the state. `None` if they use `running` like all others.
+    /// Separate permits for operations on objects that exist only in the state. `None` if they use `running` like all others.
     local: Option<Arc<Semaphore>>,
-    /// /// Permits of operations that send requests or prepare for it: an operation without such a permit may not write its intent.
+    /// Permits of operations that send requests or prepare for it: an operation without such a permit may not write its intent.
     admitted: Arc<Semaphore>,
-    /// /// Number of permits in `running`.
+    /// Number of permits in `running`.
     limit: usize,
-    /// /// Number of operations that may prepare in advance: the permits in `admitted` beyond `limit`.
+    /// Number of operations that may prepare in advance: the permits in `admitted` beyond `limit`.
     ahead: AtomicUsize,
-    /// /// Typical duration of an apply request in microseconds: a moving average in which each new duration weighs a quarter. Zero before
-    /// the first request.
+    /// Typical duration of an apply request in microseconds: a moving average in which each new duration weighs a quarter. Zero before the
+    /// first request.
     typical: AtomicU64,
 }
 
@@ -56,9 +56,9 @@ impl Slots {
         }
     }
 
-    /// /// Waits until an operation may be prepared. It must not send requests before [`Slot::run`] returns.
+    /// Waits until an operation may be prepared. It must not send requests before [`Slot::run`] returns.
     pub(super) async fn admit(&self) -> Slot<'_> {
-        // // `acquire_owned` fails only if the semaphore is closed, which never happens. Without a permit, the operation would just be
+        // `acquire_owned` fails only if the semaphore is closed, which never happens. Without a permit, the operation would just be
         // unlimited.
         let admitted = self.admitted.clone().acquire_owned().await.ok();
         Slot {
@@ -77,13 +77,13 @@ impl Slots {
         }
     }
 
-    /// /// Returns true if typical requests are shorter than [`SHORT`], so that intents may be written in advance.
+    /// Returns true if typical requests are shorter than [`SHORT`], so that intents may be written in advance.
     pub(super) fn are_short(&self) -> bool {
         let typical = self.typical.load(Ordering::Relaxed);
         typical > 0 && Duration::from_micros(typical) < SHORT
     }
 
-    /// /// Records the duration of a request, and adapts the number of operations that may prepare in advance.
+    /// Records the duration of a request, and adapts the number of operations that may prepare in advance.
     pub(super) fn took(&self, time: Duration) {
         let time = u64::try_from(time.as_micros())
             .unwrap_or(u64::MAX / 8)
@@ -98,7 +98,7 @@ impl Slots {
         self.admit_ahead(self.worth_ahead(typical));
     }
 
-    /// /// Returns the number of intents that are worth writing in advance: those of operations that begin within the time [`SHORT`].
+    /// Returns the number of intents that are worth writing in advance: those of operations that begin within the time [`SHORT`].
     fn worth_ahead(&self, typical: u64) -> usize {
         let begin = (self.limit as u64).saturating_mul(SHORT.as_micros() as u64 / typical);
         usize::try_from(begin)
@@ -106,7 +106,7 @@ impl Slots {
             .clamp(least_ahead(self.limit), AHEAD)
     }
 
-    /// /// Sets the number of operations that may prepare in advance.
+    /// Sets the number of operations that may prepare in advance.
     fn admit_ahead(&self, ahead: usize) {
         let before = self.ahead.load(Ordering::Relaxed);
         // If the exchange fails, another thread has changed the limit, and this change is dropped.
@@ -117,7 +117,7 @@ impl Slots {
         if ahead > before && change(ahead).is_ok() {
             self.admitted.add_permits(ahead - before);
         } else if ahead < before {
-            // // Only free permits can be removed. Later calls remove the rest, when operations have returned their permits.
+            // Only free permits can be removed. Later calls remove the rest, when operations have returned their permits.
             let taken = self.admitted.forget_permits(before - ahead);
             if taken > 0 && change(before - taken).is_err() {
                 self.admitted.add_permits(taken);
@@ -126,23 +126,23 @@ impl Slots {
     }
 }
 
-/// /// Returns the minimum number of operations that may prepare in advance, which holds even for long requests.
+/// Returns the minimum number of operations that may prepare in advance, which holds even for long requests.
 fn least_ahead(limit: usize) -> usize {
     (2 * limit).min(32)
 }
 
 type Permits = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);
 
-/// /// Permits of an operation: to be prepared, and to send requests. They are returned by [`Slot::release`] or on drop.
+/// Permits of an operation: to be prepared, and to send requests. They are returned by [`Slot::release`] or on drop.
 pub(super) struct Slot<'a> {
     slots: &'a Slots,
     permits: Mutex<Permits>,
-    /// /// Permit of a lane, which replaces the two permits of `permits`. The inner option is `None` once the permit is returned.
+    /// Permit of a lane, which replaces the two permits of `permits`. The inner option is `None` once the permit is returned.
     lane: Option<Mutex<Option<LanePlace>>>,
 }
 
 impl Slot<'_> {
-    /// /// Waits until the operation may send requests. Returns false at once if it already may.
+    /// Waits until the operation may send requests. Returns false at once if it already may.
     pub(super) async fn run(&self) -> bool {
         if self.lane.is_some() || self.lock().1.is_some() {
             return false;
@@ -152,8 +152,8 @@ impl Slot<'_> {
         true
     }
 
-    /// /// Waits for a permit of the separate limit for objects that exist only in the state. The permit of `admit` is returned first, so
-    /// that another operation can prepare. Returns false if there is no separate limit.
+    /// Waits for a permit of the separate limit for objects that exist only in the state. The permit of `admit` is returned first, so that
+    /// another operation can prepare. Returns false if there is no separate limit.
     pub(super) async fn run_local(&self) -> bool {
         let Some(local) = &self.slots.local else { return false };
         self.release();
@@ -229,7 +229,7 @@ mod tests {
         for _ in 0..40 {
             slots.took(Duration::from_millis(10));
         }
-        // // `forget_permits` cannot remove the permits in use, so they are removed after they have been returned.
+        // `forget_permits` cannot remove the permits in use, so they are removed after they have been returned.
         assert_eq!(slots.admitted.available_permits(), 0);
         drop(held);
         slots.took(Duration::from_millis(10));

@@ -14,7 +14,7 @@ impl Blocks {
     pub(super) fn cycles(&self, config: &Config) -> Diagnostics {
         let mut out = Diagnostics::new();
         for component in self.loops() {
-            // // References of a block to itself are reported by `Edges`, at the reference.
+            // References of a block to itself are reported by `Edges`, at the reference.
             if matches!(component.as_slice(), [one] if matches!(self.graph[*one], Block::Local(..) | Block::Resource(_)))
             {
                 continue;

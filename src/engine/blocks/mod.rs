@@ -37,11 +37,11 @@ pub enum Block {
     Local(Module, Arc<str>),
     /// An output value.
     Output(Module, Arc<str>),
-    /// /// Repetition arguments of a module call. The module is the one that contains the call.
+    /// Repetition arguments of a module call. The module is the one that contains the call.
     Call(Module, Arc<str>),
     /// A provider configuration, with a block or implied.
     Provider(AbsProviderConfig),
-    /// /// A resource of the configuration, or one that exists only in the state.
+    /// A resource of the configuration, or one that exists only in the state.
     Resource(ConfigResource),
     Check(Module, Arc<str>),
     Action(ConfigAction),
@@ -94,14 +94,13 @@ pub struct Blocks {
     /// Existing edges, to find duplicates: a provider configuration has an edge to each of its resources.
     connected: HashSet<(NodeIndex, NodeIndex)>,
     resources_below: BTreeMap<Module, Vec<NodeIndex>>,
-    /// /// References to a whole module: the module, and the node of the block with the reference.
+    /// References to a whole module: the module, and the node of the block with the reference.
     pub(crate) whole_modules: BTreeSet<(Module, NodeIndex)>,
-    /// /// Pairs of a block in the `depends_on` of a module call, and that module call. Everything in the called module depends on the
-    /// block.
+    /// Pairs of a block in the `depends_on` of a module call, and that module call. Everything in the called module depends on the block.
     pub(crate) waiting_calls: Vec<(NodeIndex, NodeIndex)>,
     /// Provider configurations whose functions are called (OpenTofu).
     pub(crate) called_providers: HashSet<NodeIndex>,
-    /// /// Cache of [`Blocks::resources_before_module`]: every data source that depends on a module needs the set.
+    /// Cache of [`Blocks::resources_before_module`]: every data source that depends on a module needs the set.
     before_modules: Mutex<HashMap<Module, Arc<BTreeSet<ConfigResource>>>>,
 }
 
@@ -115,12 +114,12 @@ fn resources_in(state: &State) -> Vec<StateResource> {
         .collect()
 }
 
-/// /// Provider blocks whose errors are reported.
+/// Provider blocks whose errors are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProviderBlocks {
-    /// /// All provider blocks, for `validate`, which checks the whole configuration.
+    /// All provider blocks, for `validate`, which checks the whole configuration.
     All,
-    /// /// Only provider blocks that are used. As in Terraform, a plan does not evaluate the others, so they may lack required arguments.
+    /// Only provider blocks that are used. As in Terraform, a plan does not evaluate the others, so they may lack required arguments.
     Used,
 }
 
@@ -135,7 +134,7 @@ impl Blocks {
         Blocks::build(config, schemas, &resources_in(state))
     }
 
-    /// /// Builds the graph for an import. An import does not evaluate managed resources, so errors in their references are not reported.
+    /// Builds the graph for an import. An import does not evaluate managed resources, so errors in their references are not reported.
     pub fn build_for_import(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
         let in_state = resources_in(state);
         let checked = (Checked::ExceptManaged, ProviderBlocks::Used);
@@ -143,7 +142,7 @@ impl Blocks {
         diagnostics.into_result(blocks)
     }
 
-    /// /// Builds the graph even if there are errors. References with errors have no edges.
+    /// Builds the graph even if there are errors. References with errors have no edges.
     pub(crate) fn build_with_errors(
         config: &Config,
         schemas: &Schemas,
@@ -152,7 +151,7 @@ impl Blocks {
         Blocks::build_checking(config, schemas, in_state, (Checked::All, ProviderBlocks::Used))
     }
 
-    /// /// Builds the graph for `validate`, even if there are errors.
+    /// Builds the graph for `validate`, even if there are errors.
     pub(crate) fn build_to_validate(
         config: &Config,
         schemas: &Schemas,
@@ -181,7 +180,7 @@ impl Blocks {
         let mut edges = Edges::new(&mut blocks, config, schemas, &mut diagnostics);
         edges.checked = checked;
         edges.module(&config.root, None, &[]);
-        // // Last, because `Edges::actions` needs all other edges to find cycles.
+        // Last, because `Edges::actions` needs all other edges to find cycles.
         edges.actions(&config.root);
         let (whole, of_providers) = (edges.whole, edges.of_providers);
         for (node, problems) in of_providers {
@@ -199,7 +198,7 @@ impl Blocks {
         (blocks, diagnostics)
     }
 
-    /// /// Returns the errors in the references of an expression that is evaluated in a module but is not part of its files.
+    /// Returns the errors in the references of an expression that is evaluated in a module but is not part of its files.
     pub(crate) fn check_references(
         &mut self,
         config: &Config,

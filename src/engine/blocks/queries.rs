@@ -21,7 +21,7 @@ impl Bits {
         }
     }
 
-    // // Most blocks have one dependency that leads to resources, so most sets are copies of another one.
+    // Most blocks have one dependency that leads to resources, so most sets are copies of another one.
     fn extend(&mut self, other: &Bits) {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);
@@ -153,7 +153,7 @@ impl Blocks {
         resources.collect()
     }
 
-    /// /// Returns the nodes that can be reached from `start` without passing through a managed resource or a data source. `start` is not
+    /// Returns the nodes that can be reached from `start` without passing through a managed resource or a data source. `start` is not
     /// included. The order is reverse postorder, which is topological if the graph has no cycles.
     fn reach(&self, start: NodeIndex, direction: Direction) -> Vec<NodeIndex> {
         let stands = |n: NodeIndex| match &self.graph[n] {

@@ -6,12 +6,12 @@ use lang::scope::Reference;
 use syntax::Diagnostic;
 use syntax::content::{Near, hint, near};
 
-/// /// Maximum number of name comparisons for suggestions. With thousands of declared and thousands of undeclared names, comparing all
-/// pairs would take too long.
+/// Maximum number of name comparisons for suggestions. With thousands of declared and thousands of undeclared names, comparing all pairs
+/// would take too long.
 const MOST_COMPARED: usize = 1_000_000;
 
-/// /// Returns the error for a reference from this module to an undeclared name. `compared` is increased by the number of names compared
-/// for the suggestion.
+/// Returns the error for a reference from this module to an undeclared name. `compared` is increased by the number of names compared for
+/// the suggestion.
 pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &mut usize) -> Option<Diagnostic> {
     let module = &config.module;
     let edit = |near: Option<Near>, name: &str| near.and_then(|near| near.edit(name, &reference.range));
@@ -61,7 +61,7 @@ pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &
     Some(problem)
 }
 
-/// /// Returns `None` if the name may be declared in a block that could not be parsed, so that no error is reported for it.
+/// Returns `None` if the name may be declared in a block that could not be parsed, so that no error is reported for it.
 fn lost(config: &ModuleNode, name: &str) -> Option<()> {
     (!config.module.losses.may_declare(name)).then_some(())
 }

@@ -41,7 +41,7 @@ impl Evaluator<'_> {
         false
     }
 
-    /// /// Returns true if the deprecated variables and outputs of a module cause warnings.
+    /// Returns true if the deprecated variables and outputs of a module cause warnings.
     pub(super) fn warns_about(&self, module: &Module) -> bool {
         let is_local = |source: &str| source.starts_with("./") || source.starts_with("../");
         match self.environment.deprecations {
@@ -51,7 +51,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// /// Warns if a value that is used in a module is deprecated as a whole.
+    /// Warns if a value that is used in a module is deprecated as a whole.
     pub(super) fn warn_of_deprecations(&self, value: &Value, module: &Module, range: &Range) {
         if !value.marks().is_deprecated() || self.ignores_deprecations(module) {
             return;
@@ -59,15 +59,14 @@ impl Evaluator<'_> {
         self.report(value.marks().deprecations().iter().map(|d| warning(d, range)));
     }
 
-    /// /// Warns if a value is deprecated as a whole, and removes that mark.
+    /// Warns if a value is deprecated as a whole, and removes that mark.
     pub(super) fn without_deprecation(&self, value: Value, module: &Module, range: &Range) -> Value {
         self.warn_of_deprecations(&value, module, range);
         let (value, marks) = value.unmark();
         value.with_marks(marks.without_deprecations())
     }
 
-    /// /// Removes all deprecation marks from the value of an expression. Each causes a warning at the part of the expression with the
-    /// value.
+    /// Removes all deprecation marks from the value of an expression. Each causes a warning at the part of the expression with the value.
     pub(super) fn without_deprecations(&self, value: Value, module: &Module, expr: &Expr) -> Value {
         let (value, found) = value.without_deprecations();
         if !found.is_empty() && !self.ignores_deprecations(module) {
@@ -122,8 +121,7 @@ impl Evaluator<'_> {
 }
 
 impl ModuleScope<'_> {
-    /// /// Removes all deprecation marks from the configuration of an object, and returns a warning for each at the argument with the
-    /// value.
+    /// Removes all deprecation marks from the configuration of an object, and returns a warning for each at the argument with the value.
     pub fn without_deprecations(&self, config: Value, body: &Body, schema: &BlockSchema) -> (Value, Diagnostics) {
         let (config, found) = config.without_deprecations();
         if found.is_empty() || self.evaluator.ignores_deprecations(&self.module.module()) {

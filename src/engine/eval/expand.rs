@@ -25,8 +25,8 @@ pub(super) enum Repeated {
 }
 
 impl Expansion {
-    /// /// Builds the value of all instances like [`Expansion::gather`], but as a list for `count` and a map for `for_each`. All instances
-    /// must have the type `ty`.
+    /// Builds the value of all instances like [`Expansion::gather`], but as a list for `count` and a map for `for_each`. All instances must
+    /// have the type `ty`.
     pub(super) fn gather_typed(
         &self,
         ty: Type,
@@ -51,8 +51,8 @@ impl Expansion {
         })
     }
 
-    /// /// Builds the value of the instances that have an object. For `count`, the tuple ends at the last instance with an object, and
-    /// earlier instances without one are unknown.
+    /// Builds the value of the instances that have an object. For `count`, the tuple ends at the last instance with an object, and earlier
+    /// instances without one are unknown.
     pub(super) fn gather_present(&self, objects: &Objects) -> Result<Value, Reported> {
         let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
         match self {
@@ -109,7 +109,7 @@ impl Evaluator<'_> {
             .and_then(|n| n.module.module_calls.get(call))
             .ok_or(Reported)?;
         let key = Repeated::Call(module.clone(), call.clone());
-        // // Blocks that need the expansion at the same time wait for one evaluation.
+        // Blocks that need the expansion at the same time wait for one evaluation.
         slot(&self.expansions, &key)
             .get_or_init(|| {
                 self.expand(
@@ -169,7 +169,7 @@ impl Evaluator<'_> {
             if known {
                 let expansion = self.call_expansion(&parent, name)?;
                 let instances = expansion.keys().into_iter().map(|key| parent.child(name.clone(), key));
-                // // A test overrides the outputs of the filtered instances, so nothing in them is evaluated.
+                // A test overrides the outputs of the filtered instances, so nothing in them is evaluated.
                 out.extend(instances.filter(|instance| self.given_outputs(instance).is_none()));
             }
         }
@@ -283,7 +283,7 @@ impl RepetitionArgument<'_> {
             self.report(Diagnostic::error("Incorrect value type", detail))
         })?;
         if !number.is_known() {
-            // // In validation `count` may still be unknown, and any number can be valid.
+            // In validation `count` may still be unknown, and any number can be valid.
             if self.is_static() {
                 return Ok(Expansion::Unknown { counted: true });
             }
@@ -332,7 +332,7 @@ impl RepetitionArgument<'_> {
             ))
         })?;
         if !enabled.is_known() {
-            // // In validation `enabled` may still be unknown, and any value can be valid.
+            // In validation `enabled` may still be unknown, and any value can be valid.
             if self.is_static() {
                 return Ok(Expansion::Single);
             }
@@ -351,7 +351,7 @@ impl RepetitionArgument<'_> {
     }
 
     fn for_each(&self, value: Value) -> Result<Expansion, Reported> {
-        // // Only the marks of the collection itself matter. In a set they include those of the elements. Values of a map may be sensitive,
+        // Only the marks of the collection itself matter. In a set they include those of the elements. Values of a map may be sensitive,
         // because addresses contain only its keys.
         let (value, marks) = value.unmark();
         if marks.contains(Marks::SENSITIVE) {
@@ -411,7 +411,7 @@ impl RepetitionArgument<'_> {
                 value.ty().friendly_name()
             )));
         }
-        // // In validation, one repetition represents all instances.
+        // In validation, one repetition represents all instances.
         if self.is_static() {
             return Ok(vec![Repetition {
                 index: None,
@@ -425,7 +425,7 @@ impl RepetitionArgument<'_> {
             index: None,
             each: Some((key, element.clone().with_marks(marks))),
         };
-        // // An object also stores its attributes as a sequence, but `each.key` needs their names, so objects are handled below.
+        // An object also stores its attributes as a sequence, but `each.key` needs their names, so objects are handled below.
         if let Some(items) = value.as_seq().filter(|_| !matches!(value.ty(), Type::Object(_))) {
             // The key of a set's element is the element itself, as in `for_each` of a resource.
             let is_set = matches!(value.ty(), Type::Set(_));
@@ -454,7 +454,7 @@ impl RepetitionArgument<'_> {
         if items.is_empty() {
             return Ok(Expansion::ForEach(BTreeMap::new()));
         }
-        // // In static evaluation, the type of the elements may still be unknown.
+        // In static evaluation, the type of the elements may still be unknown.
         if self.is_static() && matches!(element, Type::Dynamic) {
             return self.unknown_keys(set.ty());
         }
@@ -482,7 +482,7 @@ impl RepetitionArgument<'_> {
 
     /// Returns the result for a `for_each` value of this type whose keys are unknown.
     fn unknown_keys(&self, ty: &Type) -> Result<Expansion, Reported> {
-        // // Variables have no values in validation, so unknown keys are not an error.
+        // Variables have no values in validation, so unknown keys are not an error.
         if self.is_static() {
             return Ok(Expansion::Unknown { counted: false });
         }

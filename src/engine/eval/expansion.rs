@@ -1,4 +1,4 @@
-//! //! Expansion: the keys of a block's instances, and `count.index` and `each` in each of them.
+//! Expansion: the keys of a block's instances, and `count.index` and `each` in each of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,8 +54,8 @@ impl Repetition {
 }
 
 impl Expansion {
-    /// /// Returns the expansion of a block that represents any value of its repetition arguments, for static evaluation. The parameters
-    /// tell which of the arguments the block has.
+    /// Returns the expansion of a block that represents any value of its repetition arguments, for static evaluation. The parameters tell
+    /// which of the arguments the block has.
     #[must_use]
     pub fn of_any(count: bool, for_each: bool) -> Expansion {
         match (count, for_each) {
@@ -115,7 +115,7 @@ impl Expansion {
         }
     }
 
-    /// /// Builds the value of all instances: the value of the only instance, a tuple for `count`, or an object for `for_each`.
+    /// Builds the value of all instances: the value of the only instance, a tuple for `count`, or an object for `for_each`.
     pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,

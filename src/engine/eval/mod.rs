@@ -50,7 +50,7 @@ enum Key {
     Local(ModuleInstance, Arc<str>),
     Output(ModuleInstance, Arc<str>),
     Resource(AbsResource),
-    /// /// A module call, with all outputs, or with only one of them.
+    /// A module call, with all outputs, or with only one of them.
     Module(ModuleInstance, Arc<str>, Option<Arc<str>>),
 }
 
@@ -95,14 +95,14 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// /// Sets the source of outputs of module instances whose content is not evaluated, because a test overrides their outputs.
+    /// Sets the source of outputs of module instances whose content is not evaluated, because a test overrides their outputs.
     #[must_use]
     pub fn with_module_outputs(mut self, source: &'a dyn ProviderSource) -> Evaluator<'a> {
         self.module_outputs = Some(source).filter(|source| source.has_module_outputs());
         self
     }
 
-    /// /// Returns the overridden outputs of a module instance; `None` if its content is evaluated.
+    /// Returns the overridden outputs of a module instance; `None` if its content is evaluated.
     fn given_outputs(&self, module: &ModuleInstance) -> Option<BTreeMap<Arc<str>, Value>> {
         self.module_outputs?.module_outputs(module)
     }
@@ -113,7 +113,7 @@ impl<'a> Evaluator<'a> {
         self
     }
 
-    /// /// Sets the schemas of providers, which tell the deprecated attributes of objects.
+    /// Sets the schemas of providers, which tell the deprecated attributes of objects.
     #[must_use]
     pub fn with_schemas(mut self, schemas: &'a Schemas) -> Evaluator<'a> {
         self.schemas = Some(schemas);
@@ -125,23 +125,22 @@ impl<'a> Evaluator<'a> {
         self.config
     }
 
-    /// /// Returns true if a function result is unknown because a file was missing.
+    /// Returns true if a function result is unknown because a file was missing.
     pub(crate) fn lacks_files(&self) -> bool {
         let missing = self.environment.functions.missing_files.as_ref();
         missing.is_some_and(lang::scope::MissingFiles::are_found)
     }
 
-    /// /// Returns true in static evaluation, where each block is evaluated once for all values and instances
-    /// ([`ObjectSource::is_static`]).
+    /// Returns true in static evaluation, where each block is evaluated once for all values and instances ([`ObjectSource::is_static`]).
     fn is_static(&self) -> bool {
         self.source.is_static()
     }
 
-    /// /// Records diagnostics. A provider that cannot be started is reported once, not for each object.
+    /// Records diagnostics. A provider that cannot be started is reported once, not for each object.
     pub fn report(&self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         let mut reported = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
         for diagnostic in diagnostics {
-            // // Each object of the provider tries to start it, and would report the same failure again.
+            // Each object of the provider tries to start it, and would report the same failure again.
             if diagnostic.extra != Extra::NotStarted || !reported.0.contains(&diagnostic) {
                 reported.push(diagnostic);
             }
@@ -180,8 +179,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// /// Returns the scope for the validations of a variable in static evaluation. The variable has the value of the argument in the
-    /// module call, as far as it is known.
+    /// Returns the scope for the validations of a variable in static evaluation. The variable has the value of the argument in the module
+    /// call, as far as it is known.
     #[must_use]
     pub fn validation_scope(&self, module: &ModuleInstance, name: &Arc<str>, value: Value) -> Option<ModuleScope<'_>> {
         let scope = self.scope(module)?;
@@ -196,20 +195,20 @@ impl<'a> Evaluator<'a> {
         let (value, diagnostics) = evaluate(expr, Context::new(scope));
         let failed = diagnostics.has_errors();
         self.report(diagnostics);
-        // // If an expression refers to a value that failed, it fails with an error that contains no diagnostics, because the first failure
+        // If an expression refers to a value that failed, it fails with an error that contains no diagnostics, because the first failure
         // has been reported.
         if failed { Err(Reported) } else { Ok(value) }
     }
 
     fn memo(&self, key: &Key, compute: impl FnOnce() -> Result<Value, Reported>) -> Result<Value, Reported> {
-        // // The map is not locked during the computation, so only threads that need the same value wait for it.
+        // The map is not locked during the computation, so only threads that need the same value wait for it.
         slot(&self.memo, key).get_or_init(compute).clone()
     }
 
-    /// /// Marks a block of a module instance as failed. The failure must have been reported.
+    /// Marks a block of a module instance as failed. The failure must have been reported.
     pub(crate) fn mark_reported(&self, module: &ModuleInstance, block: &Block) {
         let name_in = |name: &Arc<str>| (module.clone(), name.clone());
-        // // Called before any evaluation, so setting the slots cannot fail.
+        // Called before any evaluation, so setting the slots cannot fail.
         match block {
             Block::Local(_, name) => {
                 let (module, name) = name_in(name);
@@ -246,14 +245,14 @@ impl<'a> Evaluator<'a> {
             if !self.is_static() {
                 return self.input_value(module, node, name);
             }
-            // // Static evaluation covers all calls of a module, so it does not use the arguments of one call, which may even have no
+            // Static evaluation covers all calls of a module, so it does not use the arguments of one call, which may even have no
             // instances.
             let variable = node.module.variables.get(name).ok_or(Reported)?;
             Ok(Value::unknown(variable.value_type()).with_marks(declared_marks(variable)))
         })
     }
 
-    /// /// Returns the value for an input variable: the argument of the module call, or in the root module the value that the user has set.
+    /// Returns the value for an input variable: the argument of the module call, or in the root module the value that the user has set.
     pub fn input_value(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         let variable = node.module.variables.get(name).ok_or(Reported)?;
         let value = match module.parent() {
@@ -304,7 +303,7 @@ impl<'a> Evaluator<'a> {
             return variable.default.clone().ok_or(Reported);
         };
         let repetition = if self.is_static() {
-            // // The representative instance stands for any key and any value of `each`.
+            // The representative instance stands for any key and any value of `each`.
             Expansion::of_any(call.count.is_some(), call.for_each.is_some()).repetition(&InstanceKey::None)
         } else {
             self.call_expansion(parent, &step.name)?.repetition(&step.key)
@@ -322,7 +321,7 @@ impl<'a> Evaluator<'a> {
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
         let child = parent.child(step.name.clone(), InstanceKey::None).module();
-        // // The value keeps the mark, so that its uses inside the module give warnings, too.
+        // The value keeps the mark, so that its uses inside the module give warnings, too.
         self.warn_of_deprecations(&value, &child, range);
         if let Some(deprecated) = &variable.deprecated
             && !value.is_null()
@@ -411,7 +410,7 @@ impl<'a> Evaluator<'a> {
                 )
                 .at(&deprecated.range)]);
             }
-            // // The value of a deprecated output loses other deprecations: references to the output already get the warning of the output.
+            // The value of a deprecated output loses other deprecations: references to the output already get the warning of the output.
             let value = if output.deprecated.is_some() {
                 value.without_deprecations().0
             } else if module.is_root() {
@@ -453,8 +452,8 @@ impl<'a> Evaluator<'a> {
                 return Err(Reported);
             };
             let expansion = self.call_expansion(module, call)?;
-            // // In static evaluation, a module call with `count` or `for_each` may have no instances, so references to its outputs must
-            // not warn.
+            // In static evaluation, a module call with `count` or `for_each` may have no instances, so references to its outputs must not
+            // warn.
             let marks_deprecations = !self.is_static() || matches!(*expansion, Expansion::Single);
             let instance = |key: InstanceKey| {
                 // In static evaluation, the instance without key represents all instances.
@@ -504,7 +503,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn with_objects<T>(&self, resource: &AbsResource, f: impl FnOnce(&mut Objects) -> T) -> T {
-        // // Decoding the objects of a large resource takes long, so it is done before the map is locked.
+        // Decoding the objects of a large resource takes long, so it is done before the map is locked.
         if !read(&self.objects).contains_key(resource) {
             let initial = self.source.initial_objects(resource);
             write(&self.objects).entry(resource.clone()).or_insert(initial);
@@ -519,7 +518,7 @@ impl<'a> Evaluator<'a> {
         });
     }
 
-    /// /// Discards the cached value of a resource. It was computed for an action that one instance of the resource triggers, while other
+    /// Discards the cached value of a resource. It was computed for an action that one instance of the resource triggers, while other
     /// instances had no objects yet. Later references need the value of all instances.
     pub(crate) fn forget_resource_value(&self, resource: &AbsResource) {
         write(&self.memo).remove(&Key::Resource(resource.clone()));
@@ -541,7 +540,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// /// Returns the common type of a module's instances if all outputs declare their types. The value of the call is then a list or a map.
+/// Returns the common type of a module's instances if all outputs declare their types. The value of the call is then a list or a map.
 fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> {
     let outputs = &module.module.outputs;
     let fixed = |output: &Output| output.typed && !output.ty.has_dynamic();
@@ -554,7 +553,7 @@ fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> 
     ))
 }
 
-/// /// Returns the marks for the arguments `sensitive` and `ephemeral` of a variable.
+/// Returns the marks for the arguments `sensitive` and `ephemeral` of a variable.
 fn declared_marks(variable: &Variable) -> Marks {
     let mut marks = Marks::NONE;
     if variable.sensitive {

@@ -1,4 +1,4 @@
-//! //! Object sources, and the values that references to resources evaluate to.
+//! Object sources, and the values that references to resources evaluate to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ pub trait ObjectSource: Send + Sync {
         Objects::new()
     }
 
-    /// /// Returns the expansion against which the instance keys of references to a resource are checked. `None` if references may have a
-    /// key or not.
+    /// Returns the expansion against which the instance keys of references to a resource are checked. `None` if references may have a key
+    /// or not.
     fn key_rule(&self, resource: &ReferencedResource<'_>) -> Result<Option<Arc<Expansion>>, Reported> {
         resource.expansion().map(Some)
     }
@@ -46,7 +46,7 @@ pub struct ReferencedResource<'e> {
     pub(super) block: &'e Resource,
 }
 
-/// /// Returns an object in which every attribute of the schema is unknown.
+/// Returns an object in which every attribute of the schema is unknown.
 pub(crate) fn unknown_attributes(schema: &schema::Schema) -> Value {
     let ty = schema.block.implied_object();
     let attributes = ty.attributes().iter().map(|a| Value::unknown(a.ty.clone())).collect();
@@ -69,7 +69,7 @@ impl ReferencedResource<'_> {
             .resource_expansion(&self.address.module, &self.address.resource)
     }
 
-    /// /// Returns the kind of expansion that the block has (`count`, `for_each`, `enabled` or none), with no instances.
+    /// Returns the kind of expansion that the block has (`count`, `for_each`, `enabled` or none), with no instances.
     #[must_use]
     pub fn empty_expansion(&self) -> Expansion {
         match (&self.block.count, &self.block.for_each) {
@@ -80,7 +80,7 @@ impl ReferencedResource<'_> {
         }
     }
 
-    /// /// Returns the value of a resource that has no objects yet. A single instance is an object with unknown attributes. With `count` or
+    /// Returns the value of a resource that has no objects yet. A single instance is an object with unknown attributes. With `count` or
     /// `for_each`, the whole value is unknown, because the keys are.
     #[must_use]
     pub fn without_objects(&self, schemas: &Schemas) -> Value {
@@ -94,7 +94,7 @@ impl ReferencedResource<'_> {
             return Value::dynamic();
         };
         if self.block.lifecycle.enabled.is_some() {
-            // // With `enabled`, the value may also turn out to be null.
+            // With `enabled`, the value may also turn out to be null.
             return Value::unknown(schema.block.implied_type());
         }
         unknown_attributes(schema)
@@ -114,7 +114,7 @@ impl ReferencedResource<'_> {
         expansion.gather_present(&self.objects())
     }
 
-    /// /// Returns the value of all instances that have an object, whether or not `count` or `for_each` still include them.
+    /// Returns the value of all instances that have an object, whether or not `count` or `for_each` still include them.
     #[must_use]
     pub fn existing_instances(&self) -> Value {
         self.empty_expansion().gather_existing(self.objects())

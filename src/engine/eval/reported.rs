@@ -1,8 +1,8 @@
-//! //! Error value for failures that have been reported already.
+//! Error value for failures that have been reported already.
 
 use lang::scope::EvaluationError;
 
-/// /// Error value of a function that has already reported its failure as a diagnostic.
+/// Error value of a function that has already reported its failure as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported;
 

@@ -1,5 +1,5 @@
-//! //! Functions of configured providers, an OpenTofu feature: a provider may offer more functions after it is configured, and the result
-//! of a function may depend on the configuration.
+//! Functions of configured providers, an OpenTofu feature: a provider may offer more functions after it is configured, and the result of a
+//! function may depend on the configuration.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,15 +17,15 @@ use syntax::{Diagnostic, Diagnostics};
 use super::{CallResult, Functions, anything, digest, request, signature, wait};
 use provider::StartError;
 
-/// /// Slot for an open provider configuration. The first function call opens it, and concurrent calls wait.
+/// Slot for an open provider configuration. The first function call opens it, and concurrent calls wait.
 pub(super) type Opening = Arc<OnceLock<Option<Arc<Configured>>>>;
 
-/// /// The provider configuration in whose process a function is called.
+/// The provider configuration in whose process a function is called.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfigurationCalled {
-    /// /// Local name and alias of the configuration in the calling module.
+    /// Local name and alias of the configuration in the calling module.
     pub(crate) local: LocalProviderConfig,
-    /// /// Address of the configuration's block. With `for_each`, evaluation selects the instance.
+    /// Address of the configuration's block. With `for_each`, evaluation selects the instance.
     pub(crate) address: AbsProviderConfig,
 }
 
@@ -52,12 +52,12 @@ pub(crate) fn configuration_called(
         alias: alias.map(Into::into),
     };
     let address = node.provider(&local);
-    // // A provider without a provider block has no configuration that functions could depend on.
+    // A provider without a provider block has no configuration that functions could depend on.
     config.provider_block(&address)?;
     Some(ConfigurationCalled { local, address })
 }
 
-/// /// Splits `ALIAS::FUNCTION` into alias and function.
+/// Splits `ALIAS::FUNCTION` into alias and function.
 pub(crate) fn split(function: &str) -> (Option<&str>, &str) {
     match function.split_once("::") {
         Some((alias, name)) if Mode::current().has_opentofu() => (Some(alias), name),
@@ -71,9 +71,9 @@ type Signatures = BTreeMap<Arc<str>, Arc<Signature>>;
 /// An open provider configuration, and the functions that it offers.
 pub(crate) struct Configured {
     process: Arc<dyn provider::Provider>,
-    /// /// False if a part of the configuration is unknown.
+    /// False if a part of the configuration is unknown.
     known: bool,
-    /// /// Functions that the provider offers in addition to those of its schema.
+    /// Functions that the provider offers in addition to those of its schema.
     offered: OnceLock<Result<Signatures, CallError>>,
     /// Results of calls.
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
@@ -96,7 +96,7 @@ impl Configured {
         if let Some(found) = offered.get(function) {
             return Ok(found.clone());
         }
-        // // A part of the configuration is unknown, and with it the provider may offer the function.
+        // A part of the configuration is unknown, and with it the provider may offer the function.
         if !self.known {
             return Ok(Arc::new(anything()));
         }
@@ -125,7 +125,7 @@ impl Configured {
         Ok(all.map(|(name, f)| (name.clone(), Arc::new(signature(f)))).collect())
     }
 
-    /// /// Calls a function with arguments that conform to its signature. `in_schema` is true for a function that the provider also offers
+    /// Calls a function with arguments that conform to its signature. `in_schema` is true for a function that the provider also offers
     /// without configuration.
     pub(crate) fn call(
         &self,
@@ -133,7 +133,7 @@ impl Configured {
         arguments: &[Value],
         (signature, in_schema): (&Signature, bool),
     ) -> CallResult {
-        // // A function that exists only because of the configuration probably depends on it, so its result is unknown, too.
+        // A function that exists only because of the configuration probably depends on it, so its result is unknown, too.
         if !self.known && !in_schema {
             return Ok(Value::unknown(signature.result.clone()));
         }
@@ -142,7 +142,7 @@ impl Configured {
         if let Some(answer) = key.and_then(|key| cached.get(&key)) {
             return answer.clone();
         }
-        // // The lock is released because a call may take long. Two concurrent equal calls are then both sent, which is harmless.
+        // The lock is released because a call may take long. Two concurrent equal calls are then both sent, which is harmless.
         drop(cached);
         let answer = request(&self.process, function, arguments, &signature.result);
         if let Some(key) = key {
@@ -153,7 +153,7 @@ impl Configured {
     }
 }
 
-/// /// Joins problems to one text without a final full stop, to be inserted into a sentence.
+/// Joins problems to one text without a final full stop, to be inserted into a sentence.
 fn sentence(problems: &Diagnostics) -> String {
     let texts = problems.iter().map(|p| format!("{}: {}", p.summary, p.detail));
     let text: Vec<String> = texts.collect();
@@ -195,7 +195,7 @@ impl Functions<'_> {
             let value = value()?;
             let known = value.is_wholly_known();
             let (process, answer) = wait(self.open(address, value))?;
-            // // The problems are reported even if there is no process.
+            // The problems are reported even if there is no process.
             let opened = report(answer);
             process
                 .filter(|_| opened)
@@ -204,7 +204,7 @@ impl Functions<'_> {
         opening.get_or_init(open).clone()
     }
 
-    /// /// Adds a process, which [`Functions::close`] closes.
+    /// Adds a process, which [`Functions::close`] closes.
     fn add_opened(&self, process: Arc<dyn provider::Provider>) {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.push(process);
@@ -219,7 +219,7 @@ impl Functions<'_> {
         Option<Arc<dyn provider::Provider>>,
         Result<Vec<PluginDiagnostic>, Diagnostics>,
     ) {
-        // // In tests, a mock can replace the provider.
+        // In tests, a mock can replace the provider.
         if let Some(running) = self.source.stand_in(address) {
             return (Some(running), Ok(Vec::new()));
         }
@@ -240,7 +240,7 @@ impl Functions<'_> {
     }
 }
 
-/// /// Returns the error for a function name with too many `::` parts.
+/// Returns the error for a function name with too many `::` parts.
 pub(crate) fn malformed(local: &str, function: &str) -> CallError {
     CallError::Unknown(Diagnostic::error(
         "Invalid function format",

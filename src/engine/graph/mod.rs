@@ -1,4 +1,4 @@
-//! //! The dependency graph as data for display: of the resources only ([`resources`]), or of all blocks that an operation evaluates
+//! The dependency graph as data for display: of the resources only ([`resources`]), or of all blocks that an operation evaluates
 //! ([`operation`]). Nodes are blocks of the configuration and destroyed objects. Instances are not nodes, so a graph does not grow with
 //! `count`.
 
@@ -24,7 +24,7 @@ pub use operation::{Node, Operation, OperationGraph, Shape, operation};
 pub struct ResourceGraph {
     /// The resources by their modules; in a module, data sources come first.
     pub resources: Vec<ConfigResource>,
-    /// /// Pairs of a resource and its dependency, as sorted indexes. Edges that follow from other edges (transitively) are left out.
+    /// Pairs of a resource and its dependency, as sorted indexes. Edges that follow from other edges (transitively) are left out.
     pub edges: Vec<(usize, usize)>,
 }
 
@@ -56,7 +56,7 @@ pub fn resources(
     });
     let nodes: Vec<usize> = sorted.iter().map(|(_, _, node)| *node).collect();
     let mut dependencies = between(&builder.dependencies, &nodes);
-    // // As in Terraform's graph, edges that follow from other edges are left out.
+    // As in Terraform's graph, edges that follow from other edges are left out.
     reduce::reduce(&mut dependencies);
     let edges = |(at, of): (usize, &BTreeSet<usize>)| of.iter().map(|to| (at, *to)).collect::<Vec<_>>();
     let graph = ResourceGraph {
@@ -85,7 +85,7 @@ fn in_state(state: &State) -> Vec<StateResource> {
     state.resources.iter().map(resource).collect()
 }
 
-/// /// Returns the dependencies between the given nodes, as indexes into `nodes`. Paths through other nodes of the graph count as direct
+/// Returns the dependencies between the given nodes, as indexes into `nodes`. Paths through other nodes of the graph count as direct
 /// dependencies.
 fn between(graph: &Adjacency, nodes: &[usize]) -> Adjacency {
     let mut dependencies = vec![BTreeSet::new(); nodes.len()];
@@ -94,7 +94,7 @@ fn between(graph: &Adjacency, nodes: &[usize]) -> Adjacency {
         number[*node] = Some(at);
     }
     let mut nearest: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); graph.len()];
-    // // Callers have reported cycles as errors, so there is an order.
+    // Callers have reported cycles as errors, so there is an order.
     for node in reduce::order(graph).unwrap_or_default() {
         let mut found = BTreeSet::new();
         for dependency in &graph[node] {

@@ -6,7 +6,7 @@ use schema::BlockSchema;
 
 use super::attribute;
 
-/// /// Arguments that `ignore_changes` lists.
+/// Arguments that `ignore_changes` lists.
 #[derive(Clone, Debug)]
 pub enum Ignore<'p> {
     /// Every argument.
@@ -40,7 +40,7 @@ pub fn ignore_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignor
     }
 }
 
-/// /// Returns the prior object as a configuration: without the values that only the provider can set.
+/// Returns the prior object as a configuration: without the values that only the provider can set.
 fn ignore_all(schema: &BlockSchema, prior: &Value) -> Value {
     Value::object(
         schema
@@ -66,7 +66,7 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
         return prior.clone();
     };
     if let (Step::Index(key), Type::Map(element), true) = (step, config.ty(), rest.is_empty()) {
-        // // The map element may be missing in `config` or in `prior`, and a null map counts as an empty one.
+        // The map element may be missing in `config` or in `prior`, and a null map counts as an empty one.
         let Some(key) = key.as_str() else { return config.clone() };
         if !config.is_known() {
             return config.clone();
@@ -103,7 +103,7 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
     if matches!(config.kind(), Kind::Unknown(_) | Kind::Null) {
         return config.clone();
     }
-    // // The part is found by its memory address: other parts may have the same value, and the step may be an index or a name.
+    // The part is found by its memory address: other parts may have the same value, and the step may be an index or a name.
     let target = inner as *const Value;
     config.map_parts(|_, part| {
         if std::ptr::eq(part, target) {

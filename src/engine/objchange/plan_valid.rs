@@ -9,7 +9,7 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObj
 use super::computed_blocks::is_set_by_provider;
 use super::{Problem, at_index, at_key, attribute};
 
-/// /// Returns the rules that a planned object breaks. Configured arguments must be planned as configured or keep their prior values, other
+/// Returns the rules that a planned object breaks. Configured arguments must be planned as configured or keep their prior values, other
 /// attributes must be null unless they are computed, and planned blocks must correspond one to one to configured blocks.
 pub fn plan_problems(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -42,12 +42,12 @@ fn block(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value, p
             attribute(config, name),
             attribute(planned, name),
         );
-        // // A provider may set computed blocks, but a collection of them must not be planned as null. `nested_block` reports that.
+        // A provider may set computed blocks, but a collection of them must not be planned as null. `nested_block` reports that.
         let in_place = nested.nesting == Nesting::Single || !n.is_null();
         if in_place && is_set_by_provider(schema, name, config) {
             continue;
         }
-        // // A shortcut: most collections of blocks are empty, so no path needs to be built.
+        // A shortcut: most collections of blocks are empty, so no path needs to be built.
         if c.len() == Some(0) && n.len() == Some(0) && !matches!(nested.nesting, Nesting::Single | Nesting::Group) {
             continue;
         }
@@ -65,7 +65,7 @@ fn nested_block(
 ) {
     match schema.nesting {
         Nesting::Single | Nesting::Group => return block(&schema.block, prior, config, planned, path, out),
-        // // The number of blocks is unknown, so any number may be planned.
+        // The number of blocks is unknown, so any number may be planned.
         _ if !config.is_known() => return,
         _ if planned.is_null() => {
             return out.push(Problem::new(
@@ -127,7 +127,7 @@ fn nested_block(
                     block(&schema.block, &p, c, n, &at_index(path, i), out);
                 }
             }
-            // // The elements of sets are not compared: planned elements cannot be paired with configured ones, because computed attributes
+            // The elements of sets are not compared: planned elements cannot be paired with configured ones, because computed attributes
             // may differ.
         }
     }
@@ -147,7 +147,7 @@ fn attributes(
             attribute(config, name),
             attribute(planned, name),
         );
-        // // Most attributes are planned as configured, so a path is built only for the others.
+        // Most attributes are planned as configured, so a path is built only for the others.
         if n != c {
             value(schema, &p, &c, &n, &path.attribute(name.clone()), out);
         }
@@ -163,7 +163,7 @@ fn value(
     out: &mut Vec<Problem>,
 ) {
     if schema.write_only {
-        // // Write-only attributes are checked by `planned_write_only`, which also covers elements of sets and providers of the old SDK.
+        // Write-only attributes are checked by `planned_write_only`, which also covers elements of sets and providers of the old SDK.
         return;
     }
     if planned == prior && !prior.is_null() && !config.is_null() {
@@ -207,7 +207,7 @@ fn value(
     }
 }
 
-/// /// Returns true if a planned value matches a configured one, whose unknown parts match anything.
+/// Returns true if a planned value matches a configured one, whose unknown parts match anything.
 fn same_where_known(config: &Value, planned: &Value) -> bool {
     if !config.is_known() {
         // The provider may refine an unknown value, or leave it unknown.
@@ -243,7 +243,7 @@ fn nested_object(
     path: &Path,
     out: &mut Vec<Problem>,
 ) {
-    // // The configuration is unknown, so any plan may be valid.
+    // The configuration is unknown, so any plan may be valid.
     if !config.is_known() {
         return;
     }
@@ -289,7 +289,7 @@ fn nested_object(
                     ),
                 ));
             } else if nesting == Nesting::List {
-                // // Elements of sets are not compared, because planned ones cannot be paired with configured ones.
+                // Elements of sets are not compared, because planned ones cannot be paired with configured ones.
                 let before = prior.as_seq().unwrap_or_default();
                 for (i, (n, c)) in n.iter().zip(c).enumerate() {
                     let p = before.get(i).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));

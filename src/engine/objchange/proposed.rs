@@ -17,7 +17,7 @@ pub fn proposed_new(schema: &BlockSchema, prior: &Value, config: &Value) -> Valu
     } else {
         merge_block(schema, prior, config)
     };
-    // // Blocks without a prior counterpart are copied from the configuration, including their write-only values.
+    // Blocks without a prior counterpart are copied from the configuration, including their write-only values.
     without_write_only(schema, &merged)
 }
 
@@ -32,7 +32,7 @@ fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
             merge_nested_block(block, &attribute(prior, name), &attribute(config, name)),
         ));
     }
-    // // Values get the shared type of the schema, so that comparing the types of two objects only compares pointers. Its attributes are
+    // Values get the shared type of the schema, so that comparing the types of two objects only compares pointers. Its attributes are
     // sorted by name.
     out.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     Value::object_of(
@@ -42,7 +42,7 @@ fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
 }
 
 fn merge_nested_block(block: &NestedBlock, prior: &Value, config: &Value) -> Value {
-    // // The number of blocks is unknown, so they cannot be paired with prior blocks.
+    // The number of blocks is unknown, so they cannot be paired with prior blocks.
     if !config.is_known() {
         return config.clone();
     }
@@ -69,7 +69,7 @@ fn merge_attributes(
 ) -> Vec<(Arc<str>, Value)> {
     let merged = |name: &Arc<str>, schema: &AttributeSchema| {
         let configured = attribute(config, name);
-        // // Write-only values are not part of the proposed object. The provider reads them from the configuration.
+        // Write-only values are not part of the proposed object. The provider reads them from the configuration.
         if schema.write_only {
             return Value::null(schema.implied_type());
         }
@@ -92,7 +92,7 @@ fn merge_attributes(
         .collect()
 }
 
-/// /// Returns true if the prior value of a nested attribute contains a value that only the configuration can have set. The attribute was
+/// Returns true if the prior value of a nested attribute contains a value that only the configuration can have set. The attribute was
 /// configured then, and removing it from the configuration must not keep the prior value.
 fn was_configured(schema: &AttributeSchema, prior: &Value) -> bool {
     let AttributeType::Nested(nested) = &schema.ty else {
@@ -182,7 +182,7 @@ fn merge_set(
         return config.clone();
     };
     let before = prior.as_seq().unwrap_or_default();
-    // // Equal elements are matched first: both sides are sorted in the same order, so one pass finds them even in large sets. Only the
+    // Equal elements are matched first: both sides are sorted in the same order, so one pass finds them even in large sets. Only the
     // remaining elements are compared pairwise.
     let mut used = vec![false; before.len()];
     let mut next = 0;
@@ -254,7 +254,7 @@ fn nested_could_come_from(
     }
     match nesting {
         Nesting::Single | Nesting::Group => prior.is_present() && config.is_present() && test(prior, config),
-        // // Elements of a nested set cannot be paired, so such sets must be equal.
+        // Elements of a nested set cannot be paired, so such sets must be equal.
         Nesting::Set => false,
         Nesting::List => match (prior.as_seq(), config.as_seq()) {
             (Some(p), Some(c)) => p.len() == c.len() && p.iter().zip(c).all(|(p, c)| p == c || test(p, c)),

@@ -1,4 +1,4 @@
-//! //! Decision on the action for one object, from the planned change of the provider and the lifecycle arguments.
+//! Decision on the action for one object, from the planned change of the provider and the lifecycle arguments.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ use crate::instance::{PROVIDER_BUG, StoredObject, located, planned_write_only, u
 use crate::objchange::{Problem, Proposal, plan_problems};
 use crate::plan::{Action, Reason, ResourceChange};
 
-/// /// The planned change of an object, with the action that was decided.
+/// The planned change of an object, with the action that was decided.
 pub(super) struct Decision {
     pub(super) action: Action,
     pub(super) reason: Reason,
@@ -61,7 +61,7 @@ impl Decision {
     }
 }
 
-/// /// Creates a decision without replacement paths.
+/// Creates a decision without replacement paths.
 fn decided(action: Action, reason: Reason, planned: PlannedChange) -> Decision {
     Decision {
         action,
@@ -86,7 +86,7 @@ impl Planner<'_> {
         let block = p.block.ok_or(Reported)?;
         let null = Value::null(p.schema.implied_type());
         let tainted = stored.is_some_and(StoredObject::is_tainted);
-        // // A tainted object is always replaced, so the change is planned as a creation.
+        // A tainted object is always replaced, so the change is planned as a creation.
         let prior = match stored {
             Some(stored) if !tainted => stored.value.clone(),
             _ => null.clone(),
@@ -108,7 +108,7 @@ impl Planner<'_> {
             Action::DeleteThenCreate
         };
         let triggered = self.triggered(p, address, repetition, stored)?;
-        // // `replace_triggered_by` takes precedence over other reasons, and is also shown for new objects.
+        // `replace_triggered_by` takes precedence over other reasons, and is also shown for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
             return Ok(decided(Action::Create, because(Reason::None), first));
@@ -121,7 +121,7 @@ impl Planner<'_> {
         let requested = self.spec.options.force_replace.contains(address);
         let equal = first.planned == prior;
         if equal {
-            // // The planned object shares memory with the prior one, because most objects of most plans do not change.
+            // The planned object shares memory with the prior one, because most objects of most plans do not change.
             first.planned = prior;
         }
         let reason = if requested || triggered {
@@ -134,7 +134,7 @@ impl Planner<'_> {
             self.check_identity(p, address, first.identity.as_ref(), true)?;
             return Ok(decided(action, Reason::None, first));
         };
-        // // The new object is planned without a prior object, so computed attributes keep no prior values, and `ignore_changes` has no
+        // The new object is planned without a prior object, so computed attributes keep no prior values, and `ignore_changes` has no
         // effect.
         let second = self
             .provider_plan(p, address, &null, propose(&null), (first.private, first.identity))
@@ -145,7 +145,7 @@ impl Planner<'_> {
         })
     }
 
-    /// /// Reports an error if the provider requires replacement for a path that exists neither in the old nor in the new object.
+    /// Reports an error if the provider requires replacement for a path that exists neither in the old nor in the new object.
     fn check_replace_paths(
         &self,
         p: &PlannedResource<'_>,
@@ -153,7 +153,7 @@ impl Planner<'_> {
         prior: &Value,
         change: &PlannedChange,
     ) -> Result<(), Reported> {
-        // // Both objects are checked, because a change can add or remove the element that forces the replacement.
+        // Both objects are checked, because a change can add or remove the element that forces the replacement.
         let strays = change
             .requires_replace
             .iter()
@@ -218,7 +218,7 @@ impl Planner<'_> {
         let Some(created) = results.created.get(resource) else {
             return false;
         };
-        // // The state records a dependency only on a resource that existed when the dependent object was applied.
+        // The state records a dependency only on a resource that existed when the dependent object was applied.
         if !stored.object.dependencies.contains(&resource.config()) {
             return false;
         }
@@ -234,7 +234,7 @@ impl Planner<'_> {
             return true;
         }
         let after = path.get(&change.after);
-        // // The previous value is known only if the refresh found the object deleted. It is then in the drift.
+        // The previous value is known only if the refresh found the object deleted. It is then in the drift.
         let vanished = results.drift.iter().find(|drift| drift.address == change.address);
         match vanished {
             Some(drift) => path.get(&drift.before) != after,
@@ -242,7 +242,7 @@ impl Planner<'_> {
         }
     }
 
-    /// /// Parses a `replace_triggered_by` expression: a reference to a resource, an instance of it, or an attribute of an instance.
+    /// Parses a `replace_triggered_by` expression: a reference to a resource, an instance of it, or an attribute of an instance.
     fn trigger(
         &self,
         expr: &Expr,
@@ -269,7 +269,7 @@ impl Planner<'_> {
             _ => return Ok(None),
         };
         if let Some(key) = key {
-            // // Validation has checked the attributes in references whose keys are constant, but not with a key expression.
+            // Validation has checked the attributes in references whose keys are constant, but not with a key expression.
             self.check_trigger_path(&resource, &address.module.module(), steps)?;
             let scope = self
                 .context
@@ -286,7 +286,7 @@ impl Planner<'_> {
             })?);
         }
         if found.is_none() && !path.0.is_empty() {
-            // // A reference to an attribute of a resource without `count` and `for_each`.
+            // A reference to an attribute of a resource without `count` and `for_each`.
             found = Some(InstanceKey::None);
         }
         Ok(Some((resource.absolute(&address.module), found, path)))
@@ -359,7 +359,7 @@ impl Planner<'_> {
         Ok(change)
     }
 
-    /// /// Checks an identity that the provider has returned. With `known`, unknown parts are errors.
+    /// Checks an identity that the provider has returned. With `known`, unknown parts are errors.
     pub(super) fn check_identity(
         &self,
         p: &PlannedResource<'_>,
@@ -380,7 +380,7 @@ fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &Planned
     change
         .requires_replace
         .iter()
-        // // Some providers return the same path several times.
+        // Some providers return the same path several times.
         .filter(|path| named.insert(path.to_string()))
         .filter(|path| {
             let (was, will) = (path.get(prior), path.get(&change.planned));
@@ -390,7 +390,7 @@ fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &Planned
         .collect()
 }
 
-/// /// Returns true if a value has a part at a path. If the path leads into an unknown value, the part is assumed to exist.
+/// Returns true if a value has a part at a path. If the path leads into an unknown value, the part is assumed to exist.
 fn leads_somewhere(path: &Path, value: &Value) -> bool {
     let mut at = value;
     for step in &path.0 {

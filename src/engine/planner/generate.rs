@@ -17,7 +17,7 @@ use super::{PlannedResource, Planner};
 use crate::eval::Reported;
 use crate::instance::located;
 
-/// /// Returns the target of an import, if a block can be generated for it: a single instance in the root module, without `for_each`.
+/// Returns the target of an import, if a block can be generated for it: a single instance in the root module, without `for_each`.
 pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
     import
         .to_instance
@@ -33,7 +33,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
         if config.resource(&import.to_resource).is_some() || state.current(address).is_some() {
             continue;
         }
-        // // The body is empty until it is generated. Problems such as missing arguments are reported at the start of the import block.
+        // The body is empty until it is generated. Problems such as missing arguments are reported at the start of the import block.
         let range = import.range.clone();
         let at = Range {
             end: range.start,
@@ -67,7 +67,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
     out
 }
 
-/// /// Generates the resource block of an object. Returns its text, the parsed block, and the diagnostics of parsing.
+/// Generates the resource block of an object. Returns its text, the parsed block, and the diagnostics of parsing.
 pub(super) fn block(
     address: &AbsResourceInstance,
     schema: &Schema,
@@ -76,7 +76,7 @@ pub(super) fn block(
     config: &Generated,
 ) -> (String, Resource, Diagnostics) {
     let named = like.provider_ref.as_ref().map(|provider| &provider.config);
-    // // If the provider configuration is the default one of the resource type, no `provider` argument is written.
+    // If the provider configuration is the default one of the resource type, no `provider` argument is written.
     let named = named.filter(|p| &*p.name != like.address.implied_provider() || p.alias.is_some());
     let named = named.map(|local| local_name(local, provider_key));
     let text = resource_text(&address.resource.resource, named.as_deref(), schema, config);
@@ -94,16 +94,16 @@ pub(super) fn block(
     (text, block, problems)
 }
 
-/// /// Values for a generated block.
+/// Values for a generated block.
 pub(super) enum Generated {
-    /// /// A configuration that the provider has generated.
+    /// A configuration that the provider has generated.
     ByProvider(Value),
-    /// /// The object itself: which of its attributes are arguments is guessed.
+    /// The object itself: which of its attributes are arguments is guessed.
     FromObject(Value),
 }
 
 impl Planner<'_> {
-    /// /// Returns the configuration for an object if the provider can generate it, and otherwise the object itself.
+    /// Returns the configuration for an object if the provider can generate it, and otherwise the object itself.
     pub(super) async fn generated_config(
         &self,
         p: &PlannedResource<'_>,
@@ -121,7 +121,7 @@ impl Planner<'_> {
         let answer = p.provider.generate_config(ty, object).await;
         let answer = answer.map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
-        // // The text is displayed or written to a file, so it must not contain write-only values.
+        // The text is displayed or written to a file, so it must not contain write-only values.
         let config = without_write_only(&schema.block, &answer.value);
         Ok(Generated::ByProvider(mark_sensitive(&schema.block, config)))
     }
@@ -179,10 +179,10 @@ pub(super) fn local_name(provider: &LocalProviderConfig, key: Option<&Arc<str>>)
     }
 }
 
-/// /// Settings for rendering a value.
+/// Settings for rendering a value.
 #[derive(Clone, Copy)]
 struct Guess {
-    /// /// Set if the value is an object whose arguments are guessed.
+    /// Set if the value is an object whose arguments are guessed.
     guessed: bool,
     /// Set in the outermost block.
     outermost: bool,
@@ -207,7 +207,7 @@ impl Guess {
     }
 }
 
-/// /// Returns true if an argument is not written: it is deprecated, or it has no value and the provider may set it.
+/// Returns true if an argument is not written: it is deprecated, or it has no value and the provider may set it.
 fn left_out(schema: &AttributeSchema, value: Option<&Value>) -> bool {
     schema.deprecated || (value.is_none() && (schema.computed || !(schema.required || schema.optional)))
 }
@@ -252,10 +252,10 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
     out.push('\n');
 }
 
-/// /// Parses a string that contains a JSON array or object.
+/// Parses a string that contains a JSON array or object.
 fn structure(text: &str) -> Option<Value> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
-    // // Strings such as `1` and `true` are valid JSON, but must stay strings.
+    // Strings such as `1` and `true` are valid JSON, but must stay strings.
     if !(json.is_array() || json.is_object()) {
         return None;
     }
@@ -279,7 +279,7 @@ fn nested_attribute(
         Nesting::List | Nesting::Set => ("[", "]"),
         _ => ("{", "}"),
     };
-    // // Sensitive values must not be written to the file. A comment shows that the attribute exists.
+    // Sensitive values must not be written to the file. A comment shows that the attribute exists.
     if schema.sensitive || !value.marks().is_empty() {
         let _ = writeln!(out, "{name} = {open}{close} # sensitive");
         return;
@@ -326,7 +326,7 @@ fn nested_attribute(
 }
 
 fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value, guess: Guess) {
-    // // As in Terraform, an identity with a sensitive part is refused, because the file would contain it in plain text.
+    // As in Terraform, an identity with a sensitive part is refused, because the file would contain it in plain text.
     if !value.marks().is_empty() {
         let _ = writeln!(out, "{name} {{}} # sensitive");
         return;

@@ -30,14 +30,14 @@ pub(super) struct Imported {
     pub(super) by: ImportedBy,
 }
 
-/// /// Object to import, as an import block or the command `import` identifies it.
+/// Object to import, as an import block or the command `import` identifies it.
 pub(super) struct Requested {
     target: ImportTarget,
-    /// /// Set if a part of the ID or identity is sensitive, so that it must not be displayed.
+    /// Set if a part of the ID or identity is sensitive, so that it must not be displayed.
     sensitive: bool,
 }
 
-/// /// Imports of a resource's instances: the import block, the module instance in which it is evaluated, and its `each`.
+/// Imports of a resource's instances: the import block, the module instance in which it is evaluated, and its `each`.
 pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, ModuleInstance, Repetition)>;
 
 fn no_configuration(detail: String) -> Diagnostic {
@@ -53,14 +53,14 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     }
 }
 
-/// /// Returns the single object in a provider's import response. Otherwise the error has a detail and a reason.
+/// Returns the single object in a provider's import response. Otherwise the error has a detail and a reason.
 fn only_object(
     found: Vec<ImportedObject>,
     address: &AbsResourceInstance,
     by_identity: bool,
 ) -> Result<ImportedObject, (String, &'static str)> {
     let invalid = |summary: &str, what| Err((summary.to_owned(), what));
-    // // The response may contain related objects of other types. They are ignored, because the import has no address for them.
+    // The response may contain related objects of other types. They are ignored, because the import has no address for them.
     let mut found = found.into_iter().filter(|i| i.ty == address.resource.resource.ty);
     let (first, more) = (found.next(), found.next());
     let Some(first) = first else {
@@ -96,7 +96,7 @@ impl Planner<'_> {
             node = inner.next().and_then(|name| declaring.children.get(name));
             let blocks = declaring.module.imports.iter();
             for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
-                // // Modules are expanded only when an import block matches, because most resources are not imported.
+                // Modules are expanded only when an import block matches, because most resources are not imported.
                 let modules = match &modules {
                     Some(modules) => modules,
                     None => {
@@ -117,7 +117,7 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    /// /// Reports an error if the target instance of an import is not in the configuration.
+    /// Reports an error if the target instance of an import is not in the configuration.
     fn check_import_target(
         &self,
         import: &Import,
@@ -139,7 +139,7 @@ impl Planner<'_> {
         Err(self.context.fail(problem.at(import.to.range())))
     }
 
-    /// /// Reports import blocks for resources that are not in the configuration.
+    /// Reports import blocks for resources that are not in the configuration.
     pub(super) fn check_imports(&self) {
         let config = self.context.inputs.config;
         for node in config.nodes() {
@@ -153,7 +153,7 @@ impl Planner<'_> {
         }
     }
 
-    /// /// Returns the object to import for an instance, if an import block has that instance as its target.
+    /// Returns the object to import for an instance, if an import block has that instance as its target.
     pub(super) fn import_target_of(
         &self,
         p: &PlannedResource<'_>,
@@ -187,8 +187,8 @@ impl Planner<'_> {
             .evaluator
             .scope_with(module, repetition.clone(), None)
             .ok_or(Reported)?;
-        // // The instance keys in the address are expressions. The address is written as text with their values, and parsed like an address
-        // on the command line.
+        // The instance keys in the address are expressions. The address is written as text with their values, and parsed like an address on
+        // the command line.
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
         let address = addrs::parse::resource_instance(&text).map_err(|e| {
@@ -283,7 +283,7 @@ impl Planner<'_> {
             .ok_or_else(|| self.context.fail(not_known(summary, argument, expr.range())))
     }
 
-    /// /// Reports invalid import IDs of resources that are not in the configuration, in addition to the missing resource block. Otherwise
+    /// Reports invalid import IDs of resources that are not in the configuration, in addition to the missing resource block. Otherwise
     /// users would see this error only after they have written the block. Called after the walk, when the blocks that the IDs refer to have
     /// been planned.
     pub(super) fn check_ids_of_unconfigured(&self) {
@@ -314,7 +314,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// /// If this plan is for the command `import`, and this instance is its target, imports the object and returns true.
+    /// If this plan is for the command `import`, and this instance is its target, imports the object and returns true.
     pub(super) async fn import_only(
         &self,
         p: &PlannedResource<'_>,
@@ -334,7 +334,7 @@ impl Planner<'_> {
             sensitive: false,
         };
         let imported = self.import(p, address, requested).await?;
-        // // The object is not from this configuration, so no dependencies are recorded until an apply.
+        // The object is not from this configuration, so no dependencies are recorded until an apply.
         let object = Object {
             dependencies: Arc::default(),
             ..(*imported.stored.object).clone()
@@ -391,7 +391,7 @@ impl Planner<'_> {
             "while importing",
             address,
         ))?;
-        // // The imported object may have only the identifying attributes, so it is read even with `-refresh=false`.
+        // The imported object may have only the identifying attributes, so it is read even with `-refresh=false`.
         let answer = p
             .provider
             .read(
@@ -416,7 +416,7 @@ impl Planner<'_> {
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         refreshing.complete();
         let target = match (target, &read.identity) {
-            // // The identity in the configuration may lack attributes that are optional for import, so the provider's identity is used.
+            // The identity in the configuration may lack attributes that are optional for import, so the provider's identity is used.
             (ImportTarget::Identity(_), Some(identity)) => ImportTarget::Identity(identity.clone()),
             (target, _) => target,
         };
@@ -459,7 +459,7 @@ impl Planner<'_> {
         })
     }
 
-    /// /// Returns the dependencies of a resource, sorted as in the state.
+    /// Returns the dependencies of a resource, sorted as in the state.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
         let mut out: Vec<_> = self
             .context
@@ -481,7 +481,7 @@ fn not_known(summary: &str, argument: &str, range: &Range) -> Diagnostic {
     diagnostic
 }
 
-/// /// Converts an address relative to a module instance to an absolute address.
+/// Converts an address relative to a module instance to an absolute address.
 fn within(module: &ModuleInstance, mut address: AbsResourceInstance) -> AbsResourceInstance {
     let mut outer = module.clone();
     for step in address.module.0.iter() {

@@ -12,7 +12,7 @@ pub(super) enum PlanKind {
     DestroyRefresh,
     /// The destruction of all objects.
     Destroy,
-    /// /// Only an update of the state to the refreshed objects.
+    /// Only an update of the state to the refreshed objects.
     RefreshOnly,
 }
 
@@ -60,7 +60,7 @@ impl PlanKind {
         self != PlanKind::DestroyRefresh
     }
 
-    /// /// Returns true if triggered actions are planned. A refresh pass plans none, because its changes are not applied.
+    /// Returns true if triggered actions are planned. A refresh pass plans none, because its changes are not applied.
     pub(super) fn plans_actions(self) -> bool {
         self != PlanKind::DestroyRefresh
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// A reference that has not been followed yet.
 struct PendingReference {
     module: ModuleInstance,
-    /// /// Resource that contains the reference, to resolve `count` and `each`.
+    /// Resource that contains the reference, to resolve `count` and `each`.
     within: Option<Resource>,
     reference: Reference,
 }
@@ -64,7 +64,7 @@ pub(super) fn attributes(
         search.output(&root, name);
     }
     if mode != Mode::Destroy {
-        // // The state does not store outputs of modules, so they all count as changed.
+        // The state does not store outputs of modules, so they all count as changed.
         for (module, name) in modules {
             search.output(module, name);
         }
@@ -110,7 +110,7 @@ impl<'s> Search<'s> {
                 Referenceable::ResourceInstance(i) => Some((&i.resource, i.key.clone())),
                 _ => None,
             };
-            // // A dynamic block without elements may contain references to undeclared resources, which have no schema.
+            // A dynamic block without elements may contain references to undeclared resources, which have no schema.
             if let Some((resource, key)) = resource
                 && let Some(schema) = self.schema(&resource.in_module(&module.module()))
             {
@@ -145,7 +145,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// /// Searches the configuration of a resource, limited to the part at these steps.
+    /// Searches the configuration of a resource, limited to the part at these steps.
     fn resource(&mut self, resource: &AbsResource, steps: &[TraversalStep]) {
         let config = self.config;
         let address = resource.config();
@@ -230,8 +230,7 @@ fn part(body: &Body, schema: &BlockSchema, steps: &[TraversalStep], out: &mut Ve
         .iter()
         .any(|b| &*b.ty == "dynamic" && b.labels.first().is_some_and(|l| *l.text == *name));
     if dynamic {
-        // // Which of the generated blocks the step selects cannot be known without evaluation, so all references of the dynamic block
-        // count.
+        // Which of the generated blocks the step selects cannot be known without evaluation, so all references of the dynamic block count.
         let only = BlockSchema {
             attributes: BTreeMap::default(),
             blocks: [(name.clone(), nested.clone())].into_iter().collect(),

@@ -82,7 +82,7 @@ fn plain(ty: &Type, steps: &[Step], out: &mut Vec<Step>) {
             };
             match at.and_then(|i| usize::try_from(i).ok()).and_then(|i| elements.get(i)) {
                 Some(inner) => plain(inner, rest, out),
-                // // The tuple has no element at this index, so the path ends at the tuple.
+                // The tuple has no element at this index, so the path ends at the tuple.
                 None => out.truncate(before),
             }
         }

@@ -1,4 +1,4 @@
-//! //! Selection: the part of the graph that remains after `-target` or `-exclude`.
+//! Selection: the part of the graph that remains after `-target` or `-exclude`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,33 +13,33 @@ use crate::blocks::{Block, Blocks};
 use crate::inputs::PlanOptions;
 use crate::plan::Mode;
 
-/// /// The blocks, resource instances and provider configurations that a plan includes.
+/// The blocks, resource instances and provider configurations that a plan includes.
 pub(super) struct Selection {
     mode: Mode,
     targets: Vec<Target>,
     excludes: Vec<Target>,
-    /// /// Selected blocks; `None` for all blocks.
+    /// Selected blocks; `None` for all blocks.
     blocks: Option<HashSet<Block>>,
     /// Resources that are selected with all instances, because a selected block depends on them.
     whole: HashSet<ConfigResource>,
-    /// /// Provider configurations of selected resources and actions.
+    /// Provider configurations of selected resources and actions.
     providers: HashSet<AbsProviderConfig>,
-    /// /// For each resource, the instances in the state that are not selected and depend on the resource. Empty in destroy mode, where
+    /// For each resource, the instances in the state that are not selected and depend on the resource. Empty in destroy mode, where
     /// dependents are selected, too.
     needed_outside: HashMap<ConfigResource, Vec<AbsResourceInstance>>,
 }
 
-/// /// Decision about an instance that is only in the state.
+/// Decision about an instance that is only in the state.
 pub(super) enum Orphan<'s> {
     /// The instance is destroyed.
     Destroyed,
-    /// /// The instance is destroyed because a target names it, although the other instance, which is not selected, probably depends on it.
+    /// The instance is destroyed because a target names it, although the other instance, which is not selected, probably depends on it.
     Needed(&'s AbsResourceInstance),
-    /// /// The instance is not destroyed: no target names it, and these instances, which are not selected, depend on its resource.
+    /// The instance is not destroyed: no target names it, and these instances, which are not selected, depend on its resource.
     Kept(&'s [AbsResourceInstance]),
 }
 
-/// /// Returns all list blocks as targets.
+/// Returns all list blocks as targets.
 fn lists(blocks: &Blocks) -> Vec<Target> {
     let resources = blocks.graph.node_weights().filter_map(|block| match block {
         Block::Resource(r) if r.resource.mode == ResourceMode::List => Some(Target::ConfigResource(r.clone())),
@@ -59,7 +59,7 @@ impl Selection {
             providers: HashSet::new(),
             needed_outside: HashMap::new(),
         };
-        // // A query plans no resources. It needs only its list blocks and their dependencies.
+        // A query plans no resources. It needs only its list blocks and their dependencies.
         if options.query.is_some() {
             selection.targets = lists(blocks);
             selection.select(blocks, options.mode, state, actions);
@@ -69,7 +69,7 @@ impl Selection {
             selection.exclude(blocks, options.mode);
         }
         for node in blocks.graph.node_indices() {
-            // // A provider configuration is opened if its functions are called. In destroy mode, it is opened at the first call.
+            // A provider configuration is opened if its functions are called. In destroy mode, it is opened at the first call.
             if let Block::Provider(provider) = &blocks.graph[node]
                 && options.mode != Mode::Destroy
                 && blocks.called_providers.contains(&node)
@@ -98,7 +98,7 @@ impl Selection {
         selection
     }
 
-    /// /// Finds the instances in the state that are not selected, and records which resources they depend on.
+    /// Finds the instances in the state that are not selected, and records which resources they depend on.
     fn find_dependents_outside(&mut self, state: &State) {
         let mut needed: HashMap<ConfigResource, Vec<AbsResourceInstance>> = HashMap::new();
         for (resource, _, key, instance) in state.instances() {
@@ -109,7 +109,7 @@ impl Selection {
             let objects = instance.current.iter().chain(instance.deposed.values());
             for dependency in objects.flat_map(|object| &*object.dependencies) {
                 let users = needed.entry(dependency.clone()).or_default();
-                // // All dependencies of an instance are added in a row, so comparing with the last entry is enough to avoid duplicates.
+                // All dependencies of an instance are added in a row, so comparing with the last entry is enough to avoid duplicates.
                 if users.last() != Some(&at) {
                     users.push(at.clone());
                 }
@@ -118,7 +118,7 @@ impl Selection {
         self.needed_outside = needed;
     }
 
-    /// /// Decides about an instance that is only in the state.
+    /// Decides about an instance that is only in the state.
     pub(super) fn orphan(&self, address: &AbsResourceInstance) -> Orphan<'_> {
         let users = self
             .needed_outside
@@ -142,14 +142,14 @@ impl Selection {
         }
     }
 
-    /// /// Returns true if the deposed objects of an instance are destroyed. Returns false if the instance is selected only because a
-    /// target depends on it.
+    /// Returns true if the deposed objects of an instance are destroyed. Returns false if the instance is selected only because a target
+    /// depends on it.
     pub(super) fn destroys_deposed(&self, address: &AbsResourceInstance) -> bool {
-        // // In destroy mode the dependents of a target are selected with it, and a refresh-only plan destroys nothing.
+        // In destroy mode the dependents of a target are selected with it, and a refresh-only plan destroys nothing.
         self.targets.is_empty() || self.mode != Mode::Normal || self.targets.iter().any(|t| t.selects(address))
     }
 
-    /// /// Selects the data sources that selected provider configurations depend on, because a destroy plan reads them, too.
+    /// Selects the data sources that selected provider configurations depend on, because a destroy plan reads them, too.
     fn select_data_of_providers(&mut self, blocks: &Blocks) {
         let graph = &blocks.graph;
         let mut queue: Vec<NodeIndex> = self
@@ -164,8 +164,8 @@ impl Selection {
                 .filter(|b| seen.insert(*b))
             {
                 match &graph[before] {
-                    // // A selected managed resource would be destroyed. It is not selected, and the provider configuration uses the values
-                    // of its stored objects.
+                    // A selected managed resource would be destroyed. It is not selected, and the provider configuration uses the values of
+                    // its stored objects.
                     Block::Resource(r) if r.resource.mode == ResourceMode::Managed => continue,
                     Block::Resource(r) => {
                         self.whole.insert(r.clone());
@@ -181,8 +181,8 @@ impl Selection {
         }
     }
 
-    /// /// Selects, in destroy mode, the resources whose objects depend on existing targeted objects. The recorded dependencies count,
-    /// because those in the configuration may not have been applied yet.
+    /// Selects, in destroy mode, the resources whose objects depend on existing targeted objects. The recorded dependencies count, because
+    /// those in the configuration may not have been applied yet.
     fn select_dependents(
         &mut self,
         blocks: &Blocks,
@@ -208,7 +208,7 @@ impl Selection {
             .collect();
         let targeted: HashSet<NodeIndex> = queue.iter().copied().collect();
         while let Some(n) = queue.pop() {
-            // // The recorded dependencies include indirect ones, so dependents of dependents need no search.
+            // The recorded dependencies include indirect ones, so dependents of dependents need no search.
             if let Block::Resource(r) = &graph[n]
                 && (r.resource.mode == ResourceMode::Managed || targeted.contains(&n))
             {
@@ -221,7 +221,7 @@ impl Selection {
                     }
                 }
             }
-            // // The state records no dependencies of data sources and values, so those in the configuration are used.
+            // The state records no dependencies of data sources and values, so those in the configuration are used.
             for next in graph.neighbors_directed(n, Direction::Outgoing) {
                 match &graph[next] {
                     Block::Provider(_) => continue,
@@ -236,8 +236,8 @@ impl Selection {
         }
     }
 
-    /// /// Selects the targets, the action that the user requests, and the dependencies of both. In destroy mode, their dependents are
-    /// selected instead of the dependencies.
+    /// Selects the targets, the action that the user requests, and the dependencies of both. In destroy mode, their dependents are selected
+    /// instead of the dependencies.
     fn select(&mut self, blocks: &Blocks, mode: Mode, state: &State, actions: &ActionSelection) {
         let graph = &blocks.graph;
         let named: Vec<NodeIndex> = graph
@@ -278,7 +278,7 @@ impl Selection {
         }
         selected.extend(named);
         if mode == Mode::Destroy {
-            // // A destroy plan may evaluate any provider configuration, so all are selected.
+            // A destroy plan may evaluate any provider configuration, so all are selected.
             for n in graph.node_indices().filter(|n| matches!(graph[*n], Block::Provider(_))) {
                 selected.insert(n);
             }
@@ -295,9 +295,11 @@ impl Selection {
         self.blocks = Some(selected.into_iter().map(|n| graph[n].clone()).collect());
     }
 
-    /// /// Selects everything except the excluded addresses and what depends on them. In destroy mode, the dependencies of excluded
-    /// resources are left out instead, because they must be destroyed after them. /// /// A resource of which only some instances are
-    /// excluded remains selected without them. Its dependents are left out, because they may depend on the excluded instances.
+    /// Selects everything except the excluded addresses and what depends on them. In destroy mode, the dependencies of excluded resources
+    /// are left out instead, because they must be destroyed after them.
+    ///
+    /// A resource of which only some instances are excluded remains selected without them. Its dependents are left out, because they may
+    /// depend on the excluded instances.
     fn exclude(&mut self, blocks: &Blocks, mode: Mode) {
         let graph = &blocks.graph;
         let direction = if mode == Mode::Destroy {
@@ -319,7 +321,7 @@ impl Selection {
         let mut seen: HashSet<NodeIndex> = HashSet::new();
         while let Some(n) = queue.pop() {
             for next in graph.neighbors_directed(n, direction) {
-                // // In destroy mode only resources are left out: values and provider configurations are evaluated nevertheless.
+                // In destroy mode only resources are left out: values and provider configurations are evaluated nevertheless.
                 let goes = mode != Mode::Destroy || matches!(graph[next], Block::Resource(_));
                 if goes {
                     left_out.insert(next);
@@ -338,7 +340,7 @@ impl Selection {
         self.blocks.as_ref().is_none_or(|blocks| blocks.contains(block))
     }
 
-    /// /// Returns true if an instance is selected. Its resource must be selected.
+    /// Returns true if an instance is selected. Its resource must be selected.
     pub(super) fn includes_instance(&self, address: &AbsResourceInstance) -> bool {
         if self.targets.is_empty() {
             return !self.excludes.iter().any(|t| t.selects(address));
@@ -346,12 +348,12 @@ impl Selection {
         self.whole.contains(&address.config()) || self.targets.iter().any(|t| t.selects(address))
     }
 
-    /// /// Returns true if a selected resource or action uses a provider configuration.
+    /// Returns true if a selected resource or action uses a provider configuration.
     pub(super) fn needs_provider(&self, address: &AbsProviderConfig) -> bool {
         self.providers.contains(address)
     }
 
-    /// /// Returns the provider configurations that selected resources and actions use.
+    /// Returns the provider configurations that selected resources and actions use.
     pub(super) fn providers(&self) -> impl Iterator<Item = &AbsProviderConfig> {
         self.providers.iter()
     }
@@ -362,10 +364,10 @@ impl Selection {
     }
 }
 
-/// /// Returns the root outputs that depend on resources, if all these resources are selected. An output is left out if it depends on a
-/// module call that is not selected and itself depends on resources: the `count` of the call may be unknown.
+/// Returns the root outputs that depend on resources, if all these resources are selected. An output is left out if it depends on a module
+/// call that is not selected and itself depends on resources: the `count` of the call may be unknown.
 fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<NodeIndex> {
-    // // Resource dependencies of each node. In topological order, those of its predecessors are known.
+    // Resource dependencies of each node. In topological order, those of its predecessors are known.
     let mut needs: Vec<Needs> = vec![Needs::default(); graph.node_count()];
     let mut found = Vec::new();
     for n in petgraph::algo::toposort(graph, None).unwrap_or_default() {
@@ -386,17 +388,17 @@ fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<
     found
 }
 
-/// /// Resource dependencies of a node that decide whether an output is selected.
+/// Resource dependencies of a node that decide whether an output is selected.
 #[derive(Clone, Copy, Default)]
 struct Needs {
     /// Set if the node depends on a resource.
     some: bool,
-    /// /// Set if the node depends on a resource, or on a module call with resource dependencies, that is not selected.
+    /// Set if the node depends on a resource, or on a module call with resource dependencies, that is not selected.
     left_out: bool,
 }
 
-/// /// Returns the dependents of each resource: the resources whose objects have it as a recorded dependency, or whose provider
-/// configuration depends on it.
+/// Returns the dependents of each resource: the resources whose objects have it as a recorded dependency, or whose provider configuration
+/// depends on it.
 fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigResource, HashSet<ConfigResource>> {
     let mut out: HashMap<ConfigResource, HashSet<ConfigResource>> = HashMap::new();
     let mut users: HashMap<&'s AbsProviderConfig, HashSet<ConfigResource>> = HashMap::new();
@@ -407,7 +409,7 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
             .values()
             .flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
         for dependency in objects.flat_map(|object| &*object.dependencies) {
-            // // `entry` would clone the key for each object, and there may be many objects.
+            // `entry` would clone the key for each object, and there may be many objects.
             match out.get_mut(dependency) {
                 Some(all) if all.contains(&user) => {}
                 Some(all) => drop(all.insert(user.clone())),
@@ -427,7 +429,7 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
 /// Returns the warning for a partial plan.
 pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     if options.invoke.is_some() {
-        // // With `-invoke`, targets only select the callers of the action.
+        // With `-invoke`, targets only select the callers of the action.
         return None;
     }
     let option = match (options.targets.is_empty(), options.excludes.is_empty()) {
@@ -444,7 +446,7 @@ pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     ))
 }
 
-/// /// Returns the warning about targeted orphans on which other objects depend that are not targeted.
+/// Returns the warning about targeted orphans on which other objects depend that are not targeted.
 pub(super) fn needed_outside(
     kept: &[(AbsResourceInstance, String)],
     destroyed: &[(AbsResourceInstance, String)],
@@ -474,7 +476,7 @@ pub(super) fn needed_outside(
     (!detail.is_empty()).then(|| Diagnostic::warning("Objects needed outside of the targets", detail))
 }
 
-/// /// Returns true if a target selects every instance of a resource.
+/// Returns true if a target selects every instance of a resource.
 fn selects_whole(target: &Target, resource: &ConfigResource) -> bool {
     match target {
         Target::Module(_) | Target::ConfigResource(_) => target.may_select(resource),

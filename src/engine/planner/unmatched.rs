@@ -13,11 +13,11 @@ use super::Planner;
 
 const EXCLUDE: &str = "-exclude";
 
-/// /// Maximum number of addresses that are compared for a suggestion.
+/// Maximum number of addresses that are compared for a suggestion.
 const MOST_COMPARED: usize = 100_000;
 
 impl Planner<'_> {
-    /// /// Returns the diagnostic for an address that matches nothing.
+    /// Returns the diagnostic for an address that matches nothing.
     fn no_match(&self, flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -> Diagnostic {
         let hint = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
         let summary = format!("No match for {flag}");
@@ -34,11 +34,11 @@ impl Planner<'_> {
     fn flag_targets(&self) -> impl Iterator<Item = (&'static str, &Target)> {
         let targets = self.spec.options.targets.iter().map(|target| ("-target", target));
         let excludes = self.spec.options.excludes.iter().map(|target| (EXCLUDE, target));
-        // // A plan for the command `import` reports a missing address itself.
+        // A plan for the command `import` reports a missing address itself.
         targets.chain(excludes).filter(|_| self.spec.options.import.is_none())
     }
 
-    /// /// Returns the previous addresses of moved objects. Options may still use them.
+    /// Returns the previous addresses of moved objects. Options may still use them.
     fn moved(&self) -> impl Iterator<Item = &AbsResourceInstance> {
         self.spec.moves.from.values()
     }
@@ -59,7 +59,7 @@ impl Planner<'_> {
             || self.moved().any(|i| i.config() == *resource)
     }
 
-    /// /// Returns diagnostics for addresses whose block is neither in the configuration nor in the state.
+    /// Returns diagnostics for addresses whose block is neither in the configuration nor in the state.
     pub(super) fn unmatched_blocks(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
         for (flag, target) in self.flag_targets() {
@@ -114,7 +114,7 @@ impl Planner<'_> {
         out.push(self.no_match(flag, &address_text, what, near));
     }
 
-    /// /// Returns diagnostics for addresses of instances that do not exist. Called after the walk, when the instances are known.
+    /// Returns diagnostics for addresses of instances that do not exist. Called after the walk, when the instances are known.
     /// `unmatched_blocks` has reported addresses whose block is missing.
     pub(super) fn unmatched_instances(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
@@ -140,7 +140,7 @@ impl Planner<'_> {
                 self.check_instance("-replace", address, &mut out);
             }
         }
-        // // The walk has reported failures of expansion, so those found again here are dropped.
+        // The walk has reported failures of expansion, so those found again here are dropped.
         self.context.evaluator.take_diagnostics();
         out
     }

@@ -17,13 +17,13 @@ use syntax::ast::{Body, Expr};
 
 use crate::plan::{Action, Reason, ResourceChange};
 
-/// /// Objects and data sources from which values come.
+/// Objects and data sources from which values come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     pub(super) instances: HashSet<AbsResourceInstance>,
-    /// /// Resources that are sources with all their instances in one module instance.
+    /// Resources that are sources with all their instances in one module instance.
     pub(super) resources: HashSet<AbsResource>,
-    /// /// Resources that are sources with all their instances in all module instances.
+    /// Resources that are sources with all their instances in all module instances.
     pub(super) everywhere: HashSet<ConfigResource>,
 }
 
@@ -35,7 +35,7 @@ impl Sources {
     }
 }
 
-/// /// Block that contains an expression. It determines `count.index` and `each.key` in the expression.
+/// Block that contains an expression. It determines `count.index` and `each.key` in the expression.
 #[derive(Clone)]
 enum Within {
     Resource(Resource, InstanceKey),
@@ -56,7 +56,7 @@ impl Within {
 /// An expression whose references have not been followed yet.
 struct Pending<'s> {
     module: ModuleInstance,
-    /// /// True if the instance of the module is unknown, so that all its instances are meant.
+    /// True if the instance of the module is unknown, so that all its instances are meant.
     any_instance: bool,
     within: Within,
     expr: &'s Expr,
@@ -80,7 +80,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// /// Adds the sources of a change: all sources of the arguments that change, and the data sources among the sources of the other
+    /// Adds the sources of a change: all sources of the arguments that change, and the data sources among the sources of the other
     /// arguments.
     pub(super) fn change(&mut self, change: &ResourceChange) {
         let address = &change.address;
@@ -103,7 +103,7 @@ impl<'s> Search<'s> {
                     add(self, expr, !changed(name));
                 }
             }
-            // // The instance is destroyed because of the value of `count` or `for_each`, so the sources of that value count.
+            // The instance is destroyed because of the value of `count` or `for_each`, so the sources of that value count.
             Action::Delete
                 if matches!(
                     change.reason,
@@ -113,7 +113,7 @@ impl<'s> Search<'s> {
                 repetition().for_each(|expr| add(self, expr, false));
             }
             Action::Delete | Action::Forget | Action::NoOp | Action::Read => {}
-            // // A new object has no unchanged arguments, so all are searched.
+            // A new object has no unchanged arguments, so all are searched.
             _ => {
                 expressions(&block.body).for_each(|(_, expr)| add(self, expr, false));
                 repetition().for_each(|expr| add(self, expr, false));
@@ -122,7 +122,7 @@ impl<'s> Search<'s> {
         self.run();
     }
 
-    /// /// Returns true if a data source is among the sources of an expression.
+    /// Returns true if a data source is among the sources of an expression.
     fn may_lead_to_data(&self, module: &ModuleInstance, within: &Within, expr: &'s Expr) -> bool {
         let mut apart = Search::new(self.config);
         apart.push(module, false, within, expr);
@@ -154,7 +154,7 @@ impl<'s> Search<'s> {
     }
 
     fn expression(&mut self, at: &Pending<'s>) {
-        // // The references in whose instance key the instance's own key is used, such as `each.key`.
+        // The references in whose instance key the instance's own key is used, such as `each.key`.
         let own_keys: HashMap<u32, bool> = evaluated_keys(at.expr)
             .into_iter()
             .map(|(traversal, key)| (traversal.range.start.byte, is_own_key(key)))
@@ -237,7 +237,7 @@ impl<'s> Search<'s> {
         if resource.mode == ResourceMode::Managed {
             return;
         }
-        // // All arguments of a data source decide its result, so all are searched.
+        // All arguments of a data source decide its result, so all are searched.
         let within = match key.filter(|_| !at.any_instance) {
             Some(key) => Within::Resource(resource.clone(), key),
             None => Within::Other,
@@ -291,7 +291,7 @@ fn is_own_key(key: &Expr) -> bool {
     }
 }
 
-/// /// Returns the expressions of a body, each with the name of the top-level attribute or block that contains it.
+/// Returns the expressions of a body, each with the name of the top-level attribute or block that contains it.
 fn expressions(body: &Body) -> impl Iterator<Item = (&str, &Expr)> {
     let mut out = Vec::new();
     for attribute in &body.attributes {
@@ -314,8 +314,8 @@ fn below<'b>(body: &'b Body, name: &'b str, out: &mut Vec<(&'b str, &'b Expr)>) 
     }
 }
 
-/// /// Adds the sources of the values of provider configurations. A partial refresh always reads them, because an outdated value there,
-/// such as an expired token, would make all requests of the provider fail.
+/// Adds the sources of the values of provider configurations. A partial refresh always reads them, because an outdated value there, such as
+/// an expired token, would make all requests of the provider fail.
 pub(super) fn of_providers<'c>(
     config: &Config,
     providers: impl Iterator<Item = &'c addrs::AbsProviderConfig>,

@@ -38,22 +38,22 @@ use crate::walk::Outcome;
 pub(super) struct PlanSpec<'a> {
     pub(super) kind: PlanKind,
     pub(super) options: &'a PlanOptions,
-    /// /// Configuration as written, without the empty blocks that are added for imports.
+    /// Configuration as written, without the empty blocks that are added for imports.
     pub(super) written: &'a config::Config,
     pub(super) selection: &'a Selection,
     pub(super) moves: &'a Moves,
     pub(super) removals: &'a Removals<'a>,
 }
 
-/// /// Properties of resources that are known before the walk.
+/// Properties of resources that are known before the walk.
 pub(super) struct ResourceFacts {
     /// Resources that each resource depends on.
     pub(super) dependencies: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    /// /// Resources that are replaced with create_before_destroy.
+    /// Resources that are replaced with create_before_destroy.
     pub(super) create_before_destroy: BTreeSet<ConfigResource>,
-    /// /// In a destroy plan, the data sources and ephemeral resources on which provider configurations depend.
+    /// In a destroy plan, the data sources and ephemeral resources on which provider configurations depend.
     pub(super) read_for_providers: BTreeSet<ConfigResource>,
-    /// /// Resources of the state, grouped by their addresses without instance keys of modules.
+    /// Resources of the state, grouped by their addresses without instance keys of modules.
     pub(super) by_config: HashMap<ConfigResource, Vec<AbsResource>>,
 }
 
@@ -62,7 +62,7 @@ impl ResourceFacts {
         let dependencies = blocks.resource_dependencies(false);
         let selected = |r: &ConfigResource| selection.includes(&Block::Resource(r.clone()));
         let mut read_for_providers = BTreeSet::new();
-        // // A destroy plan reads only the data sources on which provider configurations depend.
+        // A destroy plan reads only the data sources on which provider configurations depend.
         if kind.is_destroy() {
             for provider in selection.providers() {
                 let before = blocks.resources_before(&Block::Provider(provider.clone()));
@@ -86,7 +86,7 @@ impl ResourceFacts {
 pub(super) struct Limits {
     /// Permits for objects.
     pub(super) slots: Semaphore,
-    /// /// Permits for objects that exist only in the state.
+    /// Permits for objects that exist only in the state.
     pub(super) local_slots: Semaphore,
 }
 
@@ -103,7 +103,7 @@ impl Limits {
 /// Progress of a plan, for display.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// /// Number of instances to plan, as far as they are known.
+    /// Number of instances to plan, as far as they are known.
     pub(super) known: AtomicUsize,
     /// Number of instances that have been planned.
     pub(super) finished: AtomicUsize,
@@ -113,27 +113,27 @@ pub(super) struct Progress {
 #[derive(Default)]
 pub(super) struct PlanResults {
     pub(super) changes: Vec<ResourceChange>,
-    /// /// For each change, in the same order, the properties that the execution graph needs.
+    /// For each change, in the same order, the properties that the execution graph needs.
     pub(super) planned: Vec<Planned>,
-    /// /// Indexes into `changes` of the updates and replacements of current objects.
+    /// Indexes into `changes` of the updates and replacements of current objects.
     pub(super) changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
-    /// /// Indexes into `changes` of the creations.
+    /// Indexes into `changes` of the creations.
     pub(super) created: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     pub(super) drift: Vec<ResourceChange>,
     pub(super) reads: ReadResults,
-    /// /// Planned invocations of actions.
+    /// Planned invocations of actions.
     pub(super) invocations: Vec<ActionInvocation>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
     pub(super) queries: Vec<Arc<QueryInstance>>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
-    /// /// Orphans that are not destroyed because objects that are not targeted depend on them, with the addresses of these objects.
+    /// Orphans that are not destroyed because objects that are not targeted depend on them, with the addresses of these objects.
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
-    /// /// Targeted orphans that are destroyed, each with an object that is not targeted and probably depends on it.
+    /// Targeted orphans that are destroyed, each with an object that is not targeted and probably depends on it.
     pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
-    /// /// Objects whose destroy-time provisioners cannot run because their block was removed, with the provisioner types.
+    /// Objects whose destroy-time provisioners cannot run because their block was removed, with the provisioner types.
     pub(super) lost_provisioners: Vec<(AbsResourceInstance, String)>,
-    /// /// Resources of which at least one instance will change.
+    /// Resources of which at least one instance will change.
     pub(super) pending: HashSet<ConfigResource>,
 }
 
@@ -145,25 +145,25 @@ pub(crate) struct Planner<'a> {
     pub(super) dependency_evaluation: DependencyEvaluation<'a>,
     pub(super) limits: Limits,
     pub(super) reading: &'a Reading,
-    /// /// Sources of the values in provider configurations.
+    /// Sources of the values in provider configurations.
     pub(super) of_providers: Sources,
-    /// /// Prior state: it begins as the state of the inputs, and each object is replaced when it is refreshed.
+    /// Prior state: it begins as the state of the inputs, and each object is replaced when it is refreshed.
     pub(super) prior: Arc<Mutex<State>>,
     pub(super) results: Mutex<PlanResults>,
     pub(super) progress: Progress,
 }
 
-/// /// A resource that is being planned, with everything that its instances share.
+/// A resource that is being planned, with everything that its instances share.
 #[derive(Clone)]
 pub(super) struct PlannedResource<'p> {
     pub(super) address: &'p ConfigResource,
     pub(super) block: Option<&'p Resource>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) provider_address: AbsProviderConfig,
-    /// /// Set if the provider configuration has `for_each`, so that each instance of the resource selects a provider instance.
+    /// Set if the provider configuration has `for_each`, so that each instance of the resource selects a provider instance.
     pub(super) expanded: bool,
     pub(super) schema: &'p Schema,
-    /// /// Dependencies of the resource, sorted as in the state.
+    /// Dependencies of the resource, sorted as in the state.
     pub(super) dependencies: Arc<[ConfigResource]>,
     pub(super) imports: import::Imports<'p>,
 }
@@ -199,7 +199,7 @@ impl Planner<'_> {
     }
 
     pub(super) async fn visit(&self, block: &Block) -> Outcome {
-        // // A stop is checked before each block, so that the walk ends without new requests.
+        // A stop is checked before each block, so that the walk ends without new requests.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -210,7 +210,7 @@ impl Planner<'_> {
             }
             Block::Resource(address) => self.resource(address).await,
             Block::Provider(address) => self.provider(address).await,
-            // // A destroy plan evaluates only what provider configurations depend on, when they are opened.
+            // A destroy plan evaluates only what provider configurations depend on, when they are opened.
             _ if self.spec.kind.is_destroy() => Ok(()),
             Block::Variable(module, name) => block_visits::visit_variable(self.context.evaluator, module, name),
             Block::Local(module, name) => block_visits::visit_local(self.context.evaluator, module, name),
@@ -267,7 +267,7 @@ impl Planner<'_> {
                 ),
             ));
         }
-        // // A destroy plan does not visit the dependencies of provider configurations, so they are evaluated here.
+        // A destroy plan does not visit the dependencies of provider configurations, so they are evaluated here.
         if self.spec.kind.is_destroy() {
             self.dependency_evaluation
                 .evaluate(self.context.evaluator, &Block::Provider(address.clone()))?;
@@ -276,7 +276,7 @@ impl Planner<'_> {
         let open = |instance| async move {
             provider_opening::open(self.context.evaluator, self.context.providers, instance).await
         };
-        // // All instances are opened even after a failure, so that all problems are reported.
+        // All instances are opened even after a failure, so that all problems are reported.
         let opened = futures::future::join_all(instances.iter().map(open)).await;
         opened.into_iter().collect()
     }
@@ -291,7 +291,7 @@ impl Planner<'_> {
         self.resources.create_before_destroy.contains(address)
     }
 
-    /// /// Adds a change, and its properties for the execution graph.
+    /// Adds a change, and its properties for the execution graph.
     pub(super) fn add(
         &self,
         mut change: ResourceChange,
@@ -319,7 +319,7 @@ impl Planner<'_> {
             replace if replace.is_replace() => Some(&mut results.changed),
             _ => None,
         };
-        // // A deposed object remains from an earlier replacement, so its destruction triggers no replacement of other objects.
+        // A deposed object remains from an earlier replacement, so its destruction triggers no replacement of other objects.
         if let Some(list) = list.filter(|_| change.deposed.is_none()) {
             let instances = list.entry(change.address.containing_resource()).or_default();
             instances.insert(change.address.resource.key.clone(), at);

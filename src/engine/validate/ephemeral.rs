@@ -1,4 +1,4 @@
-//! //! Ephemeral values in the arguments of blocks that may have no instances.
+//! Ephemeral values in the arguments of blocks that may have no instances.
 
 use std::collections::HashSet;
 use std::sync::Arc;

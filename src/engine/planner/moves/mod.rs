@@ -23,12 +23,12 @@ use crate::providers::Providers;
 pub(super) use statement::Statement;
 pub(super) use validate::validate;
 
-/// /// Moved objects, and objects that could not be moved.
+/// Moved objects, and objects that could not be moved.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
-    /// /// Previous address of each moved object, by its current address.
+    /// Previous address of each moved object, by its current address.
     pub(super) from: HashMap<AbsResourceInstance, AbsResourceInstance>,
-    /// /// Addresses of objects that were not moved because their target has an object, with that target.
+    /// Addresses of objects that were not moved because their target has an object, with that target.
     blocked: BTreeMap<String, String>,
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn apply(
     state: &mut State,
     providers: &Providers<'_>,
 ) -> Result<Moves, Diagnostics> {
-    // // `validate` reports cycles of statements, and its errors replace the plan.
+    // `validate` reports cycles of statements, and its errors replace the plan.
     match order::sorted(statements) {
         Ok(sorted) => execute::execute(sorted.into_iter().map(|i| &statements[i]), state, providers).await,
         Err(_) => Ok(Moves::default()),

@@ -1,4 +1,4 @@
-//! //! Tests of the time that statements take on large states. The results of moves are tested in `tests/scenarios`.
+//! Tests of the time that statements take on large states. The results of moves are tested in `tests/scenarios`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

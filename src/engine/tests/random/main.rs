@@ -23,10 +23,10 @@ mod order;
 use generate::{Dialect, Model, Random};
 use support::Case;
 
-/// /// Enables renaming and removing blocks, with `moved` and `removed` blocks.
+/// Enables renaming and removing blocks, with `moved` and `removed` blocks.
 const MOVES: bool = true;
 
-/// /// Limits of the size of a case.
+/// Limits of the size of a case.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub blocks: usize,
@@ -41,7 +41,7 @@ const SIZES: [Size; 5] = [
     Size { blocks: 9, steps: 6 },
 ];
 
-/// /// Trace of a case, which is printed after a failure.
+/// Trace of a case, which is printed after a failure.
 #[derive(Default)]
 pub struct Trace(String);
 
@@ -69,7 +69,7 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Trace) -> Resul
     };
     let run = |seed, size| {
         let mut trace = Trace::default();
-        // // A panic is a failure of this seed only, and must not end the run.
+        // A panic is a failure of this seed only, and must not end the run.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| property(seed, size, &mut trace)));
         let result = result.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
@@ -86,12 +86,12 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Trace) -> Resul
     let mut failed: Vec<u64> = Vec::new();
     let mut shown = None;
     for seed in seeds {
-        // // The size depends on the seed, so that any range of seeds covers all sizes.
+        // The size depends on the seed, so that any range of seeds covers all sizes.
         let size = SIZES[(seed % SIZES.len() as u64) as usize];
         if let Some(found) = run(seed, size) {
             failed.push(seed);
             if shown.is_none() {
-                // // A smaller case with the same seed is easier to read.
+                // A smaller case with the same seed is easier to read.
                 let smaller = SIZES.iter().find_map(|size| run(seed, *size));
                 shown = Some((seed, smaller.unwrap_or(found)));
             }

@@ -1,4 +1,4 @@
-//! //! Claims of a plan on its state: the parts that the plan changes, and the parts that these depend on.
+//! Claims of a plan on its state: the parts that the plan changes, and the parts that these depend on.
 
 use engine::plan::Mode;
 use state::Claims;
@@ -122,7 +122,7 @@ fn dependencies_in_a_module_instance_are_on_that_instance_unless_they_lead_throu
     assert_eq!(
         texts(&case.claims()),
         [
-            // // The targeted instance depends on the whole resource `a`, because dependencies are between resources.
+            // The targeted instance depends on the whole resource `a`, because dependencies are between resources.
             "module.m[\"x\"].fake_thing.a module.m[\"x\"].fake_thing.b module.m[\"y\"].fake_thing.a",
             "",
             "module.m[\"x\"]: module.m.fake_thing.a"

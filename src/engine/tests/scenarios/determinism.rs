@@ -1,4 +1,4 @@
-//! //! Determinism: equal inputs give equal plans, whatever the order of the provider's responses.
+//! Determinism: equal inputs give equal plans, whatever the order of the provider's responses.
 
 use cty::Value;
 

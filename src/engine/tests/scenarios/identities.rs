@@ -25,7 +25,7 @@ fn identity_of_new_object_is_stored_and_handed_back() {
     assert_eq!(stored(&case).unwrap().schema_version, 3);
     assert_eq!(stored_text(&case).unwrap(), r#"{"id":"id-a-1","region":"here"}"#);
     case.assert_settled();
-    // // The update leaves a part of the object unknown. The identity from the plan stays.
+    // The update leaves a part of the object unknown. The identity from the plan stays.
     case.main("resource \"fake_thing\" \"a\" {\n name = \"a\"\n value = \"v\"\n}");
     let plan = case.plan();
     let identities = change(&plan, "fake_thing.a").identity.as_deref().unwrap();
@@ -45,7 +45,7 @@ fn objects_without_identity_schema_have_no_identity() {
 fn refresh_learns_and_loses_identities() {
     let mut case = Case::new(ONE);
     case.apply();
-    // // Simulates an upgrade of the provider to a version with identities.
+    // Simulates an upgrade of the provider to a version with identities.
     case.identities(0);
     case.apply();
     assert_eq!(stored_text(&case).unwrap(), r#"{"id":"id-a-1","region":"here"}"#);
@@ -175,7 +175,7 @@ fn import_by_identity_records_the_whole_identity() {
     case.identities(0);
     with_object(&case, "existing", "a");
     let plan = case.plan();
-    // // The identity in the configuration lacks the region, which the provider adds.
+    // The identity in the configuration lacks the region, which the provider adds.
     assert_eq!(
         change(&plan, "fake_thing.a").importing,
         Some(ImportedBy::Identity(identity("existing")))
@@ -188,7 +188,7 @@ fn import_by_identity_records_the_whole_identity() {
 #[test]
 fn import_by_identity_needs_one_that_fits() {
     let mut case = Case::new(BY_IDENTITY);
-    // // At first, the resource type has no identity schema.
+    // At first, the resource type has no identity schema.
     assert!(case.plan_errors().contains("Invalid import identity argument"));
     case.identities(0);
     for (identity, summary) in [

@@ -13,7 +13,7 @@ list "fake_thing" "all" {
 }
 "#;
 
-/// /// Returns a case with this configuration, these query blocks, and three remote objects.
+/// Returns a case with this configuration, these query blocks, and three remote objects.
 fn case(main: &str, query: &str) -> Case {
     let mut case = Case::new("");
     let (config, problems) = load_with_queries(&[("main.tf", main), ("all.tfquery.hcl", query)]);
