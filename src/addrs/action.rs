@@ -82,8 +82,8 @@ impl fmt::Display for ConfigAction {
     }
 }
 
-/// An instance of an action in a module instance. With `-invoke`, an address without a key may also mean all instances
-/// in that module instance.
+/// An instance of an action in a module instance. With `-invoke`, an address without an instance key can also mean all instances in the
+/// module instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsActionInstance {
     pub module: ModuleInstance,

@@ -1,12 +1,11 @@
 //! Addresses of providers, modules, resources and instances, and the references of expressions.
 //!
-//! Addresses are immutable values with one textual form each, which commands and the state file use. A *configuration*
-//! address ([`Module`], [`ConfigResource`]) has no instance keys; an *absolute* one ([`ModuleInstance`],
-//! [`AbsResource`], [`AbsResourceInstance`]) has a key at every step that needs one. [`parse`] reads addresses from the
-//! command line and from state files.
+//! Addresses are immutable values. Each has one textual form, which commands and the state file use. A *configuration* address ([`Module`],
+//! [`ConfigResource`]) has no instance keys; an *absolute* one ([`ModuleInstance`], [`AbsResource`], [`AbsResourceInstance`]) has a key at
+//! every step that needs one. [`parse`] reads addresses from the command line and from state files.
 //!
-//! Start with [`module`] and [`resource`]; [`provider`] has source addresses and provider configurations,
-//! [`mod@reference`] the names that expressions can use.
+//! Start with [`module`] and [`resource`]; [`provider`] has source addresses and provider configurations, and [`mod@reference`] has the
+//! objects that expressions can refer to.
 
 pub mod action;
 pub mod module;

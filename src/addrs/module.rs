@@ -125,7 +125,7 @@ impl ModuleInstance {
     /// Returns the path without instance keys.
     #[must_use]
     pub fn module(&self) -> Module {
-        // All callers share one root value, so that asking a root object for its module allocates nothing.
+        // All root modules share one value, so that this allocates nothing for objects in the root module.
         if self.is_root() {
             return Module::root();
         }

@@ -28,7 +28,7 @@ impl ParseError {
 pub fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
-        // HCL's identifiers are those of Unicode, with dashes.
+        // Identifiers of HCL are Unicode identifiers that may also contain dashes.
         && chars.all(|c| c == '-' || unicode_ident::is_xid_continue(c))
 }
 
@@ -42,7 +42,7 @@ pub(crate) const RESERVED: &[&str] = &[
     "self",
     "terraform",
     "var",
-    // Terraform reserves these three without a use for them.
+    // Terraform reserves the next three words, although it does not use them.
     "template",
     "lazy",
     "arg",
@@ -90,7 +90,7 @@ pub(crate) fn provider_namespace(text: &str) -> Result<String, ParseError> {
 
 /// Normalizes the type of a provider: lower case letters and digits, with single dashes between them.
 pub(crate) fn provider_type(text: &str) -> Result<String, ParseError> {
-    // Types of resources begin with that of their provider and an underscore, so it has none itself.
+    // A resource type begins with the type of its provider and an underscore, so the provider type cannot contain underscores.
     normalized(text, &['-']).ok_or_else(|| {
         ParseError::new(
             "Invalid provider type",
@@ -102,7 +102,8 @@ pub(crate) fn provider_type(text: &str) -> Result<String, ParseError> {
     })
 }
 
-/// Returns a part of a provider's address in lower case if it consists of letters, digits, and of these signs between them.
+/// Converts a part of a provider's address to lower case. Returns `None` unless it consists of letters, digits, and these signs between
+/// them.
 fn normalized(text: &str, signs: &[char]) -> Option<String> {
     let lower = text.to_lowercase();
     let valid = !lower.is_empty()

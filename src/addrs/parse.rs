@@ -71,7 +71,7 @@ fn key(text: &str) -> Result<(InstanceKey, &str), ParseError> {
                 let rest = quoted[i + 1..].strip_prefix(']').ok_or_else(bad)?;
                 return Ok((InstanceKey::String(out.into()), rest));
             }
-            // The escapes are those of HCL's quoted strings, which `text::quoted` writes.
+            // The escapes of quoted strings in HCL, which `text::quoted` writes.
             '\\' => match chars.next().ok_or_else(bad)?.1 {
                 'n' => out.push('\n'),
                 'r' => out.push('\r'),
@@ -203,8 +203,7 @@ pub fn target(text: &str) -> Result<Target, ParseError> {
         if module.is_root() {
             return Err(ParseError::address("An address is required."));
         }
-        // If one step has a key, the path means one instance: steps without a key then mean the instance without a
-        // key.
+        // If any step has a key, the address means one instance, so steps without a key mean the instance without a key.
         return Ok(if keyed(&module) {
             Target::ModuleInstance(module)
         } else {
@@ -266,7 +265,7 @@ pub fn provider_config(text: &str) -> Result<AbsProviderConfig, ParseError> {
             format!("\"{text}\" is not one."),
         )
     };
-    // The bracket form comes first: in `module.provider.provider["…"]`, `provider.` would match the module's name.
+    // The form with brackets is tried first: in `module.provider.provider["…"]`, the form with a dot would match the module name.
     let at = text
         .find("provider[\"")
         .or_else(|| text.find("provider."))

@@ -22,7 +22,7 @@ impl Platform {
             "x86_64" => "amd64",
             "x86" => "386",
             "aarch64" => "arm64",
-            // Rust has one name for both byte orders.
+            // Rust uses one name for both byte orders of this architecture.
             "powerpc64" if cfg!(target_endian = "little") => "ppc64le",
             "powerpc64" => "ppc64",
             "loongarch64" => "loong64",

@@ -1,14 +1,14 @@
-//! Names of this program in messages, and the tool that it answers as.
+//! Names of this program in messages, and its mode: whether it behaves like Terraform, like OpenTofu, or as the union of both.
 
 use std::sync::OnceLock;
 
 /// The version of Terraform that the program reports for the language, states, plans and JSON output.
 pub const TERRAFORM_VERSION: &str = "1.16.0";
 
-/// The version of OpenTofu that the program reports in its mode.
+/// The version of OpenTofu that the program reports in OpenTofu mode.
 pub const OPENTOFU_VERSION: &str = "1.12.6";
 
-/// Environment variable that selects the mode, whatever the name of the executable.
+/// Environment variable that selects the mode. It overrides the name of the executable.
 pub const MODE_VARIABLE: &str = "MONOFORM_MODE";
 
 /// Tool whose language and conventions apply where Terraform and OpenTofu contradict each other.
@@ -21,8 +21,8 @@ pub enum Mode {
     OpenTofu,
 }
 
-/// The mode of this process. It is global because every parser of addresses needs it: the default registry of
-/// addresses without a host depends on the mode.
+/// The mode of this process. It is global, because the default registry host of source addresses depends on it, and every parser of
+/// addresses needs that host.
 static MODE: OnceLock<Mode> = OnceLock::new();
 
 impl Mode {
@@ -37,7 +37,7 @@ impl Mode {
         }
     }
 
-    /// Returns the mode of an executable that is called by a name.
+    /// Returns the mode for the name by which the executable was called.
     #[must_use]
     pub fn called_as(name: &str) -> Mode {
         match name {
@@ -79,7 +79,7 @@ impl Mode {
         }
     }
 
-    /// Returns the tool at whose paths the user's files are.
+    /// Returns the tool whose paths are used for the user's files.
     #[must_use]
     pub fn paths(self) -> system::Tool {
         match self {
@@ -88,7 +88,7 @@ impl Mode {
         }
     }
 
-    /// Returns the name of the tool that the version belongs to.
+    /// Returns the name of the tool whose version the program reports.
     #[must_use]
     pub fn tool(self) -> &'static str {
         match self {
@@ -119,19 +119,19 @@ impl Program {
         command: "monoform",
     };
 
-    /// The names for a link that replaces Terraform's executable.
+    /// The names if the program is called as `terraform`.
     pub const TERRAFORM: Program = Program {
         tool: "Terraform",
         command: "terraform",
     };
 
-    /// The names for a link that replaces OpenTofu's executable.
+    /// The names if the program is called as `tofu`.
     pub const OPENTOFU: Program = Program {
         tool: "OpenTofu",
         command: "tofu",
     };
 
-    /// Returns the names for a mode of an executable that is called by a name.
+    /// Returns the names for a mode, and for the name by which the executable was called.
     #[must_use]
     pub fn called_as(name: &str, mode: Mode) -> Program {
         let of = |mode| match mode {
@@ -141,7 +141,7 @@ impl Program {
         };
         Program {
             tool: of(mode).tool,
-            // Suggestions name a command that exists on this machine.
+            // The command in suggestions must exist on this machine, so it depends only on the name of the executable.
             command: of(Mode::called_as(name)).command,
         }
     }

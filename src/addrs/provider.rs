@@ -33,7 +33,7 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Returns a provider of the namespace `hashicorp` in the default registry, as a bare name does.
+    /// Returns a provider with the namespace `hashicorp` in the default registry, which is what a bare name means.
     pub fn default_for(ty: impl Into<Arc<str>>) -> Provider {
         Provider {
             host: default_host().into(),
@@ -51,7 +51,7 @@ impl Provider {
         }
     }
 
-    /// Returns the provider that a local name implies without an entry in `required_providers`.
+    /// Returns the provider that a local name means if `required_providers` has no entry for it.
     #[must_use]
     pub fn implied(local_name: &str) -> Provider {
         if local_name == "terraform" {
@@ -67,8 +67,7 @@ impl Provider {
         &*self.host == BUILTIN_HOST && &*self.namespace == "builtin"
     }
 
-    /// Returns true if both addresses have the same packages: both public registries offer the providers of
-    /// the namespace `hashicorp`.
+    /// Returns true if both addresses mean the same packages. Both public registries offer the providers of the namespace `hashicorp`.
     #[must_use]
     pub fn is_same_package(&self, other: &Provider) -> bool {
         let public = |host: &str| host == TERRAFORM_HOST || host == OPENTOFU_HOST;
@@ -104,15 +103,14 @@ impl Provider {
             }
         };
         let host = names::host(host)?;
-        // States from before namespaces existed have the namespace "-".
+        // States from before provider namespaces have the namespace "-".
         let namespace = if namespace == "-" {
             "-".to_owned()
         } else {
             names::provider_namespace(namespace)?
         };
         let ty = names::provider_type(ty)?;
-        // Repositories and executables have these prefixes in their names, and users mistake them for a part of
-        // the type.
+        // Repositories and executables have these prefixes in their names, and users often include them in the type by mistake.
         if let Some(short) = ty
             .strip_prefix("terraform-provider-")
             .or_else(|| ty.strip_prefix("terraform-"))
@@ -145,7 +143,7 @@ impl fmt::Display for Provider {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocalProviderConfig {
     pub name: Arc<str>,
-    /// The alias of an additional configuration.
+    /// The alias; `None` for the default configuration of the provider.
     pub alias: Option<Arc<str>>,
 }
 
@@ -159,8 +157,8 @@ impl fmt::Display for LocalProviderConfig {
     }
 }
 
-/// A provider configuration and the module that declares it. The address is shared: cloning copies a pointer, since every
-/// instance of a plan has one.
+/// A provider configuration and the module that declares it. Clones share one allocation, because every resource instance of a plan has
+/// such an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsProviderConfig(Arc<ProviderConfigParts>);
 
@@ -169,9 +167,9 @@ pub struct AbsProviderConfig(Arc<ProviderConfigParts>);
 pub struct ProviderConfigParts {
     pub module: Module,
     pub provider: Provider,
-    /// The alias of an additional configuration.
+    /// The alias; `None` for the default configuration of the provider.
     pub alias: Option<Arc<str>>,
-    /// The key of an instance, if the configuration has `for_each`; `None` stands for the block.
+    /// The instance key, if the configuration has `for_each`. `None` means the block.
     pub key: Option<Arc<str>>,
 }
 
@@ -190,7 +188,7 @@ impl Deref for AbsProviderConfig {
 }
 
 impl AbsProviderConfig {
-    /// Returns a configuration of the block without an instance key.
+    /// Returns a provider configuration without an instance key.
     #[must_use]
     pub fn new(module: Module, provider: Provider, alias: Option<Arc<str>>) -> AbsProviderConfig {
         ProviderConfigParts {
@@ -218,7 +216,7 @@ impl AbsProviderConfig {
         .into()
     }
 
-    /// Returns the address of the block: without the key of an instance.
+    /// Returns the address without the instance key.
     #[must_use]
     pub fn block(&self) -> AbsProviderConfig {
         self.instance(None)

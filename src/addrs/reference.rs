@@ -1,4 +1,4 @@
-//! References of expressions.
+//! Objects that expressions refer to.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub enum Referenceable {
     ModuleInstance(Arc<str>, InstanceKey),
     /// `module.NAME.OUTPUT` or `module.NAME[KEY].OUTPUT`.
     ModuleOutput(Arc<str>, InstanceKey, Arc<str>),
-    /// `count.index`; there is no other attribute.
+    /// `count.index`, the only attribute of `count`.
     Count(Arc<str>),
     /// `each.key` or `each.value`.
     Each(Arc<str>),

@@ -14,7 +14,7 @@ pub enum Mode {
     Managed,
     /// An `ephemeral` block: opened and closed, never stored.
     Ephemeral,
-    /// A `list` block of a query: existing objects of a type, listed and never stored.
+    /// A `list` block of a query: lists existing objects of a type, which are not stored.
     List,
 }
 
@@ -92,8 +92,7 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.mode {
-            // Without the prefix, the address would be parsed as another object: a resource type may be named
-            // `local`.
+            // Without the prefix, the address of a resource type such as `local` would be parsed as another kind of object.
             Mode::Managed if names::needs_resource_prefix(&self.ty) => f.write_str("resource.")?,
             Mode::Managed => {}
             Mode::Data => f.write_str("data.")?,
@@ -233,7 +232,7 @@ impl Target {
     pub fn may_select(&self, resource: &ConfigResource) -> bool {
         match self {
             Target::Module(m) => m.contains(&resource.module),
-            // Instances are not known here: keys are ignored.
+            // The resource has no instance keys here, so the keys of the target are ignored.
             Target::ModuleInstance(m) => m.module().contains(&resource.module),
             Target::ConfigResource(r) => r == resource,
             Target::Resource(r) => r.config() == *resource,

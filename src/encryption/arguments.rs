@@ -3,7 +3,7 @@
 use cty::Type;
 use schema::{AttributeSchema, AttributeType, BlockSchema};
 
-/// Builds a schema of arguments.
+/// Builds a schema from the name and type of each argument, and whether the argument is required.
 pub(crate) fn schema_of(attributes: &[(&str, Type, bool)]) -> BlockSchema {
     let mut schema = BlockSchema::default();
     for (name, ty, required) in attributes {

@@ -1,6 +1,6 @@
 //! The JSON document around an encrypted text.
 //!
-//! The order of the fields, and that of the names in `meta`, are those that OpenTofu writes.
+//! The fields, and the names in `meta`, are in the order in which OpenTofu writes them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use state::codec::Head;
 /// The only version of the format.
 const VERSION: &str = "v0";
 
-/// Data that key providers store with a text to find the key again, by the address or the alias of the provider.
+/// Metadata that key providers store with a text to find its key again, by the address or alias of the provider.
 pub(crate) type Metadata = BTreeMap<String, Vec<u8>>;
 
 #[derive(Serialize)]
@@ -36,14 +36,14 @@ struct Read {
     encryption_version: String,
 }
 
-/// An encrypted text with the metadata of its keys.
+/// An encrypted text, and the metadata from which its keys are found.
 pub(crate) struct Sealed {
     pub metadata: Metadata,
     pub data: Vec<u8>,
 }
 
 impl Sealed {
-    /// Writes the document. A state has a head.
+    /// Writes the document. `head` is given for a state, and `None` for a plan.
     pub fn write(&self, head: Option<Head<'_>>) -> Result<Vec<u8>, CipherError> {
         let metadata = self.metadata.iter();
         let document = Written {

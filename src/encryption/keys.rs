@@ -1,5 +1,4 @@
-//! Resolves settings to methods with keys: evaluates the key providers and arguments that a method
-//! needs.
+//! Builds methods with their keys from the settings. Key providers and arguments are evaluated as far as a method needs them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +16,12 @@ use crate::method::{self, Method};
 use crate::providers::{Arguments, KeyProvider, Keys, ProviderError};
 use crate::settings::{Component, Settings, key_provider_references};
 
-/// Purpose for which a method is built.
+/// What a method is built for.
 #[derive(Clone, Copy)]
 pub(crate) enum Mode<'m> {
-    /// New keys.
+    /// Encryption, with new keys.
     Encrypt,
-    /// Decryption with the keys of this stored metadata.
+    /// Decryption, with the keys that this stored metadata describes.
     Decrypt(&'m Metadata),
 }
 
@@ -35,13 +34,13 @@ pub(crate) struct Builder {
     programs: Programs,
 }
 
-/// Evaluation of one method, with the key providers that it needs.
+/// Evaluation of one method and of the key providers that it needs.
 struct Run<'m> {
     mode: Mode<'m>,
-    /// Results by type and name.
+    /// Results of key providers, by type and name.
     values: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Value>>,
     metadata: Metadata,
-    /// Addresses of the providers that are being evaluated, outermost first.
+    /// Addresses of the key providers that are being evaluated, outermost first. A repetition is a cycle.
     waiting: Vec<String>,
 }
 
@@ -69,7 +68,7 @@ impl Builder {
         format!("method.{}.{}", method.ty, method.name)
     }
 
-    /// Builds a method. Returns it with the metadata from which its keys are found again.
+    /// Builds a method. Also returns the metadata from which its keys are found again.
     pub fn method(&self, index: usize, mode: Mode<'_>) -> Result<(Method, Metadata), Diagnostics> {
         let component = &self.settings.methods[index];
         let Some(schema) = method::schema(&component.ty) else {
@@ -98,7 +97,7 @@ impl Builder {
         Ok((built, run.metadata))
     }
 
-    /// Evaluates the arguments of a component, after the key providers that they refer to.
+    /// Evaluates the arguments of a key provider or method. The key providers in its references are evaluated first.
     fn arguments(
         &self,
         component: &Component,
@@ -131,7 +130,7 @@ impl Builder {
         if problems.has_errors() {
             return Err(problems);
         }
-        // Keys are always secret, so marks add nothing.
+        // Everything here is secret, so sensitivity marks have no use.
         let value = value.unmark_deep().0;
         if !value.is_wholly_known() {
             let problem = Diagnostic::error(
@@ -221,11 +220,11 @@ impl Builder {
             Mode::Decrypt(stored) => {
                 let decryption = match stored.get(&key) {
                     Some(metadata) => Some(built.stored_key(metadata).map_err(failed)?),
-                    // The text has no metadata of this key provider, so another method has encrypted it.
+                    // A text without metadata of this key provider was encrypted by another method.
                     None => None,
                 };
                 Keys {
-                    // No text is encrypted with this key, but the field must have a valid one.
+                    // This key is not used for encryption here, but the field must contain a valid key.
                     encryption: decryption.clone().unwrap_or_else(|| vec![0; built.key_length()]),
                     decryption,
                 }

@@ -1,12 +1,11 @@
 //! Encryption of states and saved plans, in the formats of OpenTofu.
 //!
-//! It is configured by the `encryption` block of the root module and the variable `TF_ENCRYPTION` ([`settings`]). Key
-//! providers (`providers`) derive keys, methods (`method`) encrypt with them. A [`Target`] is a chain of methods: the
-//! first one encrypts, all of them are tried for decryption, so that a key can be replaced by another one. Its result
-//! is a JSON document around the encrypted text (`envelope`), which OpenTofu reads and writes as well.
+//! It is configured by the `encryption` block of the root module and the variable `TF_ENCRYPTION` ([`settings`]). Key providers
+//! (`providers`) derive keys, and methods (`method`) encrypt with them. A [`Target`] is a chain of methods. The first one encrypts, and all
+//! of them are tried for decryption, so that a key can be replaced by another one. The result is a JSON document around the encrypted text
+//! (`envelope`), which OpenTofu can read, too.
 //!
-//! This crate encrypts bytes: states, their copies, journal records and plans. The crate `state` decides where that
-//! happens, through its trait `Cipher`.
+//! This crate encrypts bytes: states, their copies, journal records and plans. The crate `state` calls it through its trait `Cipher`.
 //!
 //! Where to begin: [`Encryption`], then `target.rs`.
 
@@ -31,12 +30,12 @@ use keys::Builder;
 use settings::{Settings, TargetSettings};
 pub use target::Target;
 
-/// Programs that serve the key providers of clouds.
+/// Programs that serve the key providers of cloud services.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
-    /// Program and arguments, before the name of the key provider.
+    /// Command line that serves a key provider, without its last argument, the name of the key provider.
     pub key_providers: Vec<String>,
-    /// Key providers that this build leaves out: the name, and the Cargo feature that adds it.
+    /// Key providers that are not in this build, each with the Cargo feature that adds it.
     pub left_out: Vec<(&'static str, &'static str)>,
 }
 
@@ -51,10 +50,10 @@ pub struct Encryption {
 }
 
 impl Encryption {
-    /// Checks settings, and resolves the methods that they name. No key provider is used yet.
+    /// Checks the settings, and resolves the methods that they name. No key is requested yet.
     ///
     /// # Errors
-    /// A target names no declared method, or one that it forbids.
+    /// A target refers to a method that is not declared, or that it forbids.
     pub fn new(
         settings: Settings,
         root: KnownRoot,
@@ -114,15 +113,15 @@ impl Encryption {
         self.plan.as_ref()
     }
 
-    /// Returns the encryption of the states that a `terraform_remote_state` data source reads. The name is that of the
-    /// data source, after the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`.
+    /// Returns the encryption of the states that a `terraform_remote_state` data source reads. `name` is the name of the data source,
+    /// prefixed with the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`.
     #[must_use]
     pub fn remote_state(&self, name: &str) -> Option<&Arc<Target>> {
         let named = self.remote.iter().find(|(label, _)| &**label == name);
         named.map(|(_, target)| target).or(self.remote_default.as_ref())
     }
 
-    /// Returns true if states of data sources can be encrypted.
+    /// Returns true if encryption is configured for states that `terraform_remote_state` reads.
     #[must_use]
     pub fn has_remote_states(&self) -> bool {
         self.remote_default.is_some() || !self.remote.is_empty()

@@ -45,7 +45,7 @@ pub(crate) fn schema(ty: &str) -> Option<BlockSchema> {
 pub(crate) enum Method {
     AesGcm {
         keys: Keys,
-        /// Additional authenticated data: must be equal for decryption, and is not stored.
+        /// Additional authenticated data. It is not stored, and must be the same for decryption.
         aad: Vec<u8>,
     },
     External {
@@ -140,7 +140,7 @@ impl Method {
                 data.reserve(TAG);
                 key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(aad), &mut data)
                     .map_err(|_| Failed("the text cannot be encrypted".to_owned()))?;
-                // The layout of OpenTofu: the nonce comes before the encrypted text and its tag.
+                // As in OpenTofu, the nonce comes first, then the encrypted text with its tag.
                 let mut out = Vec::with_capacity(nonce.len() + data.len());
                 out.extend_from_slice(&nonce);
                 out.append(&mut data);
@@ -200,7 +200,7 @@ fn exchange(command: &[String], key: Option<&[u8]>, payload: &[u8]) -> Result<Ve
         payload: STANDARD.encode(payload),
     };
     let input = serde_json::to_vec(&input).map_err(|e| Failed(e.to_string()))?;
-    // A new process for each text: the protocol has one request, and the end of the input marks its end.
+    // A separate process for each text, because the protocol allows one request, and the end of the input marks its end.
     let output = program::run(command, &input, &HEADER).map_err(|e| Failed(e.to_string()))?;
     let invalid = |why: String| {
         Failed(format!(

@@ -1,4 +1,4 @@
-//! The `encryption` block, and the variable `TF_ENCRYPTION` that changes it.
+//! The `encryption` block, and the environment variable `TF_ENCRYPTION`, which overrides parts of it.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct Component {
     pub name: Arc<str>,
     pub body: Body,
     pub range: Range,
-    /// Name of the metadata of a key provider, if it differs from the address.
+    /// Name under which a key provider stores its metadata, if it is not the address.
     pub alias: Option<Arc<str>>,
 }
 
@@ -97,8 +97,8 @@ impl Settings {
         Settings::decode(&body).map(Some)
     }
 
-    /// Adds other settings, which take precedence: arguments of a key provider or method one by one, the method and the
-    /// fallback of a target each as a whole.
+    /// Adds other settings, which take precedence. Arguments of a key provider or method are overridden one by one; the method and the
+    /// fallback of a target are each overridden as a whole.
     #[must_use]
     pub fn with(mut self, other: Settings) -> Settings {
         merge_components(&mut self.key_providers, other.key_providers);
@@ -123,7 +123,7 @@ impl Settings {
         self
     }
 
-    /// Resolves the methods of a target and its fallbacks to indexes, the primary one first.
+    /// Resolves the methods of a target and its fallbacks to indexes, in order of precedence.
     pub(crate) fn chain(&self, target: &TargetSettings, problems: &mut Diagnostics) -> Vec<usize> {
         let mut methods = Vec::new();
         let mut at = Some(target);
@@ -168,7 +168,7 @@ impl Settings {
     }
 }
 
-/// Returns type and name of `ROOT.TYPE.NAME`, which is a string in JSON.
+/// Returns the type and the name in a reference `ROOT.TYPE.NAME`. In JSON, a reference may be a string.
 pub(crate) fn address(expr: &Expr, root: &str) -> Option<(Arc<str>, Arc<str>)> {
     match expr {
         Expr::Json(json) => address(&syntax::json::unquoted(json.node())?.0, root),
@@ -246,7 +246,7 @@ impl Decoder {
 
     fn component(&mut self, block: &Block, among: &mut Vec<Component>) {
         let [ty, name] = block.labels.as_slice() else {
-            // The wrong number of labels has been reported.
+            // A wrong number of labels has been reported.
             return;
         };
         if let Some(first) = among.iter().find(|c| c.ty == ty.text && c.name == name.text) {

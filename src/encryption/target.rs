@@ -1,4 +1,4 @@
-//! Chains of methods: the first encrypts, and each of them can decrypt.
+//! Chains of methods: the first one encrypts, and all are tried for decryption.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,20 +12,20 @@ use crate::envelope::{Metadata, Sealed};
 use crate::keys::{Builder, Mode};
 use crate::method::Method;
 
-/// Encryption of one kind of data: states, saved plans, or the states that a data source reads.
+/// Encryption of one kind of data: states, saved plans, or states that a data source reads.
 pub struct Target {
     name: String,
     builder: Arc<Builder>,
-    /// Indexes of the methods, the primary one first; never empty.
+    /// Indexes of the methods in order of precedence; never empty.
     methods: Vec<usize>,
-    /// Primary method with its key, kept for the whole run: if a key provider fails later, results can still be saved.
+    /// The first method with its key. It is cached for the whole run, so that results can be saved even if a key provider fails later.
     encrypting: Mutex<Option<Arc<(Method, Metadata)>>>,
-    /// Methods for decryption by index and stored metadata: deriving a key takes long, and all records of a journal have
-    /// the same key.
+    /// Cache of methods for decryption, by index and stored metadata. Deriving a key takes long, and all records of a journal have the same
+    /// key.
     decrypting: Mutex<HashMap<(usize, Metadata), Arc<Method>>>,
 }
 
-/// Prints no keys.
+/// Prints only the name, because other fields contain keys.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target")
@@ -108,7 +108,7 @@ impl Cipher for Target {
             if self.is_plain(*method) {
                 continue;
             }
-            // A key that cannot be obtained is an error at once. The next method is tried only if the key is there but does not fit.
+            // A key that cannot be obtained is an error. The next method is tried only if this key does not decrypt the text.
             let ready = self.decrypting(*method, &metadata).map_err(clause)?;
             match ready.decrypt(&data) {
                 Ok(text) => {

@@ -26,21 +26,20 @@ pub(crate) struct ConfiguredAction<'a> {
     pub(crate) schema: &'a Schema,
 }
 
-/// An evaluation of the configuration of an action.
+/// Inputs for the evaluation of the `config` block of one instance of an action.
 pub(crate) struct ActionCall<'c> {
     /// Instance of the action's module.
     pub(crate) module: &'c ModuleInstance,
     /// `count.index` and `each` of the action's instance.
     pub(crate) repetition: Repetition,
-    /// Value of `caller`, if there is one.
+    /// Value of `caller`: the object whose change triggers the action. `None` if the action is invoked on its own.
     pub(crate) caller: Option<Value>,
-    /// Address that the diagnostics are about.
+    /// Address that diagnostics name.
     pub(crate) about: &'c str,
 }
 
 impl<'a> ConfiguredAction<'a> {
-    /// Finds the action at this address. The error is one of a configuration without it, or of a provider without the
-    /// type.
+    /// Finds the action at this address. Fails if the configuration has no such action, or if the provider has no such action type.
     pub(crate) fn find(
         config: &'a Config,
         schemas: &'a Schemas,
@@ -99,14 +98,13 @@ impl<'a> ConfiguredAction<'a> {
         Ok(())
     }
 
-    /// Returns the body and the schema that positions in a provider's diagnostics refer to.
+    /// Returns the body and the schema with which the attribute paths in a provider's diagnostics are resolved to source ranges.
     pub(crate) fn written<'w>(&'w self, body: &'w Body) -> Option<(&'w Body, &'w Schema)> {
         Some((body, self.schema))
     }
 
-    /// Evaluates the configuration; null if the action has none. With `complete`, a missing configuration counts as
-    /// empty, so that missing arguments are reported. Returns the value with all marks but deprecations, and the
-    /// warnings.
+    /// Evaluates the `config` block of the action. Without the block, the value is null, or, if `complete` is set, that of an empty block,
+    /// so that missing required arguments are reported. Deprecation marks are removed from the value, and returned as warnings.
     pub(crate) fn evaluate(
         &self,
         evaluator: &Evaluator<'_>,
@@ -139,8 +137,8 @@ impl<'a> ConfiguredAction<'a> {
         Ok((value, all))
     }
 
-    /// Returns a configuration in the form of a plan: without ephemeral values, and with the sensitive values of the
-    /// schema marked.
+    /// Prepares a configuration for storage in a plan: ephemeral values become null, and values that the schema declares as sensitive are
+    /// marked.
     pub(crate) fn to_plan(&self, config: &Value) -> Value {
         let stored = without_ephemeral(config);
         let marks = stored.paths_with_marks();
@@ -203,8 +201,8 @@ impl<'a> ConfiguredAction<'a> {
     }
 }
 
-/// Returns the key that a reference has in an instance of the resource with this repetition; `None` where `count.index`
-/// and `each.key` are unknown, as in static evaluation.
+/// Returns the instance key of an action reference, evaluated for the resource instance with this repetition. Returns `None` if the key is
+/// `count.index` or `each.key` and is not known yet, as in static evaluation.
 pub(crate) fn key_of(reference: &ActionRef, repetition: &Repetition) -> Result<Option<InstanceKey>, Diagnostic> {
     let missing = |summary: &str, argument: &str| {
         Diagnostic::error(

@@ -52,7 +52,8 @@ pub struct Assertions<'a> {
     evaluator: Evaluator<'a>,
 }
 
-/// Checker of references in expressions that are evaluated in the root module without being a part of its files.
+/// Checks the references of expressions that are evaluated in the root module but are not part of its files, such as the assertions of
+/// tests.
 pub struct References {
     blocks: Blocks,
 }
@@ -66,13 +67,13 @@ impl References {
         }
     }
 
-    /// Returns the errors in an expression.
+    /// Returns the errors in the references of an expression.
     pub fn check(&mut self, config: &Config, schemas: &Schemas, expr: &Expr) -> Diagnostics {
         self.blocks.check_references(config, schemas, &config.root, expr)
     }
 }
 
-/// Objects of a state. Configured instances without an object are unknown.
+/// Objects of a state. The value of a configured instance without an object is unknown.
 struct Known<'a>(StateObjects<'a>);
 
 impl ObjectSource for Known<'_> {
@@ -90,7 +91,7 @@ impl<'a> Assertions<'a> {
     #[must_use]
     pub fn new(results: Results<'a>) -> Assertions<'a> {
         let mut environment = results.environment.clone();
-        // In a plan, functions like `timestamp` are unknown, as they were when it was made.
+        // In a plan, functions like `timestamp` have unknown values, as they had when the plan was made.
         environment.functions.pure = results.plan.is_some();
         environment.functions.plan_timestamp = results.timestamp.map(str::to_owned);
         let objects = StateObjects {

@@ -1,4 +1,4 @@
-//! Kinds of planned changes, as summaries count them and guards name them.
+//! Kinds of planned changes: the categories that the totals of a plan count and that guards allow or forbid.
 
 use addrs::Mode;
 
@@ -7,7 +7,7 @@ use crate::plan::{Action, ResourceChange};
 /// A kind of planned change. A replacement is one kind, whichever object comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChangeKind {
-    /// An object is imported and does not change otherwise.
+    /// An object is imported, without any other change.
     Import,
     Create,
     /// A data source is read during apply.
@@ -40,7 +40,7 @@ impl ChangeKind {
             Action::Create => ChangeKind::Create,
             Action::Read => ChangeKind::Read,
             Action::Update => ChangeKind::Update,
-            // If a data source leaves the state, no object is lost.
+            // A data source that leaves the state is not an object that the user loses, so it is not counted.
             Action::Delete if change.address.resource.resource.mode == Mode::Data => return None,
             Action::Delete => ChangeKind::Delete,
             Action::DeleteThenCreate | Action::CreateThenDelete | Action::CreateThenForget => ChangeKind::Replace,

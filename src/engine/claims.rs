@@ -17,8 +17,8 @@ use crate::plan::{Mode, Plan};
 
 /// Returns the claims of a plan on its state.
 ///
-/// Dependencies are those of blocks, as in states: through values, providers, modules and `depends_on`. A dependency that does not
-/// lead through an outer module is on the same instance of the module.
+/// Dependencies are those between blocks, through values, providers, modules and `depends_on`, as recorded in states. Without a detour
+/// through an outer module, an object depends only on objects in the same module instance.
 ///
 /// # Errors
 /// The configuration has errors.
@@ -72,8 +72,8 @@ fn shared(one: &Module, other: &Module) -> usize {
     one.0.iter().zip(other.0.iter()).take_while(|(a, b)| a == b).count()
 }
 
-/// Returns the direct and indirect dependencies of a resource, with the depth up to which an instance of its module is also that of
-/// the dependency.
+/// Returns the direct and indirect dependencies of a resource. The number is a depth in module levels: up to that level, the dependency is
+/// in the same module instance as the resource.
 fn depths(blocks: &Blocks, resource: &ConfigResource) -> BTreeMap<ConfigResource, usize> {
     let module = |node: NodeIndex| match &blocks.graph[node] {
         Block::Provider(provider) => provider.module.clone(),
@@ -84,7 +84,7 @@ fn depths(blocks: &Blocks, resource: &ConfigResource) -> BTreeMap<ConfigResource
     let mut open: Vec<(NodeIndex, usize)> = start.into_iter().map(|node| (node, resource.module.0.len())).collect();
     while let Some((node, depth)) = open.pop() {
         let own = module(node);
-        // The argument of a variable is an expression of the calling module.
+        // The argument of a variable is evaluated in the calling module, so the dependency leads one level up.
         let limit = match &blocks.graph[node] {
             Block::Variable(..) => own.0.len().saturating_sub(1),
             _ => own.0.len(),
@@ -92,7 +92,8 @@ fn depths(blocks: &Blocks, resource: &ConfigResource) -> BTreeMap<ConfigResource
         for from in blocks.graph.neighbors_directed(node, Direction::Incoming) {
             let depth = depth.min(limit).min(shared(&own, &module(from)));
             let known = best.entry(from).or_insert(usize::MAX);
-            // Reached again through an outer module, it is another instance perhaps, and so is what it depends on.
+            // A shorter shared path is the weaker claim, so it replaces a longer one, and the dependencies of this block are searched
+            // again.
             if depth < *known {
                 *known = depth;
                 open.push((from, depth));

@@ -47,7 +47,6 @@ pub struct View<'a> {
     pub variables: &'a BTreeMap<Arc<str>, Value>,
     /// Functions of providers. More can be started later.
     pub functions: &'a Functions<'a>,
-    /// Evaluation environment of the operation.
     pub environment: &'a EvaluationEnvironment,
 }
 
@@ -118,8 +117,7 @@ impl<'a> Console<'a> {
         if let Some(plan) = view.plan {
             set_planned_objects(&evaluator, plan);
         }
-        // The nodes are visited in dependency order, so that no evaluation recurses through a long chain of
-        // others.
+        // In dependency order, so that evaluating a block never recurses through a long chain of blocks that are not evaluated yet.
         for node in order {
             // A failure has been reported once here, and references to it report nothing.
             let _: Result<(), Reported> = visit(&evaluator, &blocks.graph[node]);
@@ -139,7 +137,7 @@ impl<'a> Console<'a> {
     pub fn inside(mut self, module: ModuleInstance) -> Option<Console<'a>> {
         self.evaluator.config().node(&module.module())?;
         let instances = self.evaluator.module_instances(&module.module());
-        // Errors have been reported at the start.
+        // `Console::new` has reported these errors.
         drop(self.evaluator.take_diagnostics());
         instances.ok()?.contains(&module).then(|| {
             self.module = module;
@@ -183,7 +181,7 @@ impl<'a> Console<'a> {
         if problems.has_errors() {
             return Err(problems);
         }
-        // `type` returns a description for the console, and not a value of the language.
+        // `type` returns a description of a type, which is shown as is, because it is not a value of the language.
         let is_type = value.marks().contains(Marks::TYPE) && matches!(value.ty(), Type::Tuple(_));
         if value.deep_marks().contains(Marks::TYPE) && !is_type {
             return Err(Diagnostic::error(
@@ -213,7 +211,8 @@ pub(crate) fn set_planned_objects(evaluator: &Evaluator<'_>, plan: &Plan) {
         match change.action {
             _ if change.deposed.is_some() => {}
             Action::Delete | Action::Forget => {
-                // The objects of the resource must be loaded before one is removed.
+                // `object` loads all objects of the resource from the state. Without that, a later load would bring the removed object
+                // back.
                 let _ = evaluator.object(&change.address);
                 evaluator.remove_object(&change.address);
             }

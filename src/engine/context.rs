@@ -18,13 +18,13 @@ pub struct OperationContext<'a> {
 }
 
 impl OperationContext<'_> {
-    /// Reports errors, and returns the mark of a reported failure.
+    /// Reports errors, and returns [`Reported`] for the caller to pass on.
     pub fn fail(&self, errors: impl Into<Diagnostics>) -> Reported {
         self.evaluator.report(errors.into());
         Reported
     }
 
-    /// Reports diagnostics. Returns an error if there is one among them.
+    /// Reports diagnostics. Returns an error if one of them is an error.
     pub fn report(&self, diagnostics: Diagnostics) -> Result<(), Reported> {
         let failed = diagnostics.has_errors();
         self.evaluator.report(diagnostics);

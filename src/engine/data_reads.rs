@@ -1,15 +1,14 @@
-//! Data sources with equal arguments are read once in a plan.
+//! Shared reads: in a plan, data sources with equal arguments are read once.
 //!
-//! Sharing must not be visible, so it is limited:
+//! Users must not notice the sharing, so it has limits:
 //!
-//! - Only while planning, when no objects change. In an apply, a read is deferred because of a change, and other changes are
-//!   made at the same time, so even an answer of the same apply could be outdated.
-//! - Only between data sources that wait for the same resources. A data source may exist to read what these resources have
-//!   written, such as a file, which an earlier answer would lack. A data source with `depends_on`, its own or that of a
-//!   module call, is read separately.
-//! - Only answers that are known to repeat. Some data sources answer differently each time on purpose: a random password, the
-//!   output of a program, the time. An answer counts as repeatable if it equals the one that the state has from an earlier
-//!   run, or if two reads of this plan have returned it. So without stored answers, two reads are made before one is shared.
+//! - Only while planning, when no objects change. An apply reads a data source because an object that it depends on has changed, and other
+//!   objects change at the same time, so even an answer from the same apply could be outdated.
+//! - Only between data sources that wait for the same resources. A data source may read what these resources have written, such as a file,
+//!   which an earlier answer would lack. A data source with `depends_on`, its own or that of a module call, is read separately.
+//! - Only answers that are known to repeat. Some data sources answer differently each time on purpose: a random password, the output of a
+//!   program, the time. An answer counts as repeatable if it equals the one that the state has from an earlier run, or if two reads of this
+//!   plan have returned it. If the state has no answer, two reads are made before one is shared.
 //! - Not for data sources of check blocks, which report on the current time, nor for those that a mock or an override
 //!   answers.
 //! - Failures are not shared: each data source reports its own.
@@ -29,7 +28,7 @@ use crate::blocks::{Block, Blocks};
 /// Result of a read.
 pub(crate) type ReadAnswer = Result<Answer<Value>, Diagnostics>;
 
-/// Subject of a read. Reads with equal subjects may share an answer, if they wait for the same resources.
+/// Identity of a read. Data sources with equal identities may share an answer, if they depend on the same resources.
 #[derive(PartialEq, Eq, Hash)]
 struct Subject {
     provider: AbsProviderConfig,
@@ -39,12 +38,10 @@ struct Subject {
     meta: Option<String>,
 }
 
-/// The reads of one subject.
 #[derive(Default)]
 struct Reads {
     by_resource: HashMap<ConfigResource, Arc<SharedRead>>,
-    /// Shared reads by the resources that the data source waits for; empty until a second data source has the
-    /// same arguments.
+    /// Shared reads by the resources that the data source depends on. Empty until a second data source has the same arguments.
     by_before: HashMap<Arc<BTreeSet<ConfigResource>>, Arc<SharedRead>>,
 }
 
@@ -64,12 +61,12 @@ pub(crate) struct DataRead<'r> {
 #[derive(Default)]
 pub(crate) struct DataReads {
     reads: Mutex<HashMap<Subject, Reads>>,
-    /// Resources before each data source, as far as they were requested.
+    /// Cache of the resources that each data source depends on.
     before: Mutex<HashMap<ConfigResource, Arc<BTreeSet<ConfigResource>>>>,
 }
 
 impl DataReads {
-    /// Returns the answer for a data source: one shared with an equal data source, or that of `read`.
+    /// Returns the answer for a data source: the answer of an equal data source, or else the result of `read`.
     pub(crate) async fn answer<F>(&self, blocks: &Blocks, data: DataRead<'_>, read: impl Fn() -> F) -> ReadAnswer
     where
         F: Future<Output = ReadAnswer>,
@@ -100,8 +97,8 @@ impl DataReads {
         if let Some(read) = by_resource.get(resource) {
             return read.clone();
         }
-        // Finding the resources that a block waits for takes a search in the graph. Most blocks share their arguments
-        // with no other block, and need no search.
+        // A graph search finds the resources that a block depends on. It is skipped for the first data source with these arguments, because
+        // most data sources have arguments of their own.
         if let Some((first, read)) = by_resource.iter().next() {
             if by_before.is_empty() {
                 by_before.insert(self.before(blocks, first), read.clone());
@@ -113,7 +110,7 @@ impl DataReads {
         by_resource.entry(resource.clone()).or_default().clone()
     }
 
-    // The dependencies are computed once for each block: all its instances wait for the same resources.
+    // Computed once for each block, because all its instances depend on the same resources.
     fn before(&self, blocks: &Blocks, resource: &ConfigResource) -> Arc<BTreeSet<ConfigResource>> {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let found = before.entry(resource.clone());
@@ -133,19 +130,19 @@ struct SharedRead {
 }
 
 impl SharedRead {
-    /// Returns an answer for one data source, whose answer in the state is `stored`.
+    /// Returns an answer for one data source. `stored` is its answer in the state.
     async fn answer<F>(&self, stored: Option<&Value>, read: impl Fn() -> F) -> ReadAnswer
     where
         F: Future<Output = ReadAnswer>,
     {
-        // Each of the first two readers sends a request of its own, so that no answer is shared before it is known to
-        // repeat. Each answer is requested by the first reader that needs it, even if an earlier reader was dropped.
+        // Each of the first two readers sends its own request, because only two equal answers show that the answer repeats. `OnceCell` lets
+        // any reader make a request, so a reader that is dropped blocks no other.
         let reader = self.readers.fetch_add(1, Ordering::Relaxed);
         if reader == 0 {
             return self.first.get_or_init(&read).await.clone();
         }
-        // If the state has an answer, the second reader waits for the first one, because one read is probably
-        // enough.
+        // If the state has an answer, the first read probably returns the same, which is enough to share it. So the second reader waits for
+        // the first.
         if reader > 1 || stored.is_some() {
             let first = self.first.get_or_init(&read).await;
             if let Some(first) = repeatable(first)

@@ -1,8 +1,8 @@
 //! Eager evaluation of the dependencies of a block, in dependency order.
 //!
-//! The evaluator computes values on demand, and each computation can demand others: a chain of thousands of local values
-//! would become as many nested calls. A walk over all blocks avoids that, because it visits dependencies first. Apply and
-//! destroy plans visit only some blocks; for them, the dependencies of those blocks are evaluated here beforehand.
+//! The evaluator computes values on demand, and each computation can demand others: a chain of thousands of local values would become as
+//! many nested calls. Walks over all blocks avoid that, because they visit dependencies first. Apply and destroy plans visit only some
+//! blocks; for them, the dependencies of those blocks are evaluated here beforehand.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::eval::{Evaluator, Reported};
 /// Record of the dependencies that have been evaluated, and of those that failed.
 pub struct DependencyEvaluation<'a> {
     blocks: &'a Blocks,
-    /// Evaluate the conditions of variables and outputs, too.
+    /// Set if the conditions of variables and outputs are evaluated, too.
     conditions: bool,
     evaluated: Mutex<Vec<bool>>,
     /// Blocks that failed, or depend on one that failed.
@@ -36,15 +36,14 @@ impl<'a> DependencyEvaluation<'a> {
         }
     }
 
-    /// Evaluates the variables, local values, outputs and module calls that a block depends on, in dependency order.
-    /// The resources among its dependencies must have their final values. Returns an error if a dependency failed,
-    /// which has been reported.
+    /// Evaluates the variables, local values, outputs and module calls that a block depends on, in dependency order. The resources among
+    /// its dependencies must have their final values. Returns an error if a dependency failed; the failure has been reported.
     pub fn evaluate(&self, evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
         let Some(start) = self.blocks.find(block) else {
             return Ok(());
         };
-        // The blocks are marked as evaluated before they are, so that the lock is released early and other operations
-        // do not wait for it. The evaluator computes each value only once anyway.
+        // The blocks are marked as evaluated before their evaluation, so that the lock is released early and other operations do not wait
+        // for it. The evaluator computes each value only once anyway.
         let order = {
             let mut evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner);
             self.unevaluated_dependencies(start, &mut evaluated)
@@ -90,8 +89,8 @@ impl<'a> DependencyEvaluation<'a> {
         self.blocks.find(block).is_some_and(|n| evaluated[n.index()])
     }
 
-    /// Returns the dependencies of a block that are reached without passing a resource, in dependency order, and marks
-    /// them as evaluated.
+    /// Returns the dependencies of a block that can be reached without passing through a resource, in dependency order, and marks them as
+    /// evaluated.
     fn unevaluated_dependencies(&self, start: NodeIndex, evaluated: &mut [bool]) -> Vec<NodeIndex> {
         let graph = &self.blocks.graph;
         let before = |n| graph.neighbors_directed(n, Direction::Incoming);

@@ -1,8 +1,8 @@
 //! Ephemeral resources: opened before their first use, renewed while they are open, closed after their last use.
 //!
-//! Plans and applies report when a block that can use an ephemeral resource is done ([`Ephemerals::used`]). After the last
-//! such block the instances are closed, and all that are left at the end ([`Ephemerals::close_all`]). States and plans contain
-//! nothing of ephemeral resources.
+//! Plans and applies report when a block that can use an ephemeral resource is done ([`Ephemerals::used`]). After the last such block the
+//! instances are closed, and all remaining instances at the end ([`Ephemerals::close_all`]). Ephemeral resources are never stored in states
+//! or plans.
 
 #![expect(
     clippy::disallowed_methods,
@@ -34,7 +34,7 @@ use crate::instance::located;
 use crate::objchange::plan_problems;
 use crate::object_config;
 
-/// Ephemeral resources that each block can use, directly or through blocks without objects.
+/// Ephemeral resources that each block can use, directly or through blocks that have no objects (such as local values).
 type Users = HashMap<Block, Vec<ConfigResource>>;
 
 /// Values of the ephemeral resource instances that an operation has opened, with their marks. They may only be used in
@@ -58,12 +58,12 @@ pub struct Ephemerals<'a> {
     context: OperationContext<'a>,
     values: &'a OpenedValues,
     users: Users,
-    /// For each resource, the number of uses that are left.
+    /// Number of uses of each resource that are still expected. At zero, its instances are closed.
     waiting: Mutex<BTreeMap<ConfigResource, usize>>,
     open: Mutex<Vec<Arc<Open>>>,
-    /// Notified when an instance was opened, as it may need renewal.
+    /// Notified after an instance is opened, so that the renewal loop reconsiders its deadline.
     opened: Notify,
-    /// Permits for the instances that are opened or closed.
+    /// Limit of instances that are opened or closed at the same time.
     slots: Semaphore,
 }
 
@@ -91,7 +91,7 @@ struct EphemeralResource<'r> {
 }
 
 impl EphemeralResource<'_> {
-    /// Returns the body that positions in the provider's diagnostics refer to.
+    /// Returns the body and the schema with which the attribute paths in a provider's diagnostics are resolved to source ranges.
     fn written(&self) -> Option<(&Body, &Schema)> {
         Some((&self.block.body, self.schema))
     }
@@ -185,8 +185,7 @@ impl<'a> Ephemerals<'a> {
             })
             .buffer_unordered(self.context.inputs.permits());
         let mut failed = false;
-        // The others are awaited even after a failure: every instance that they open must be known, so that it
-        // is closed.
+        // All instances are awaited even after a failure, because every instance that was opened must be recorded to be closed later.
         while let Some(result) = results.next().await {
             failed |= result.is_err();
         }
@@ -236,7 +235,7 @@ impl<'a> Ephemerals<'a> {
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
 
-    /// Returns the configuration of an instance, without marks, after the provider has validated it; and its marks.
+    /// Validates the configuration of an instance with the provider. Returns the configuration without marks, and its marks.
     async fn validated_config(
         &self,
         resource: &EphemeralResource<'_>,
@@ -259,7 +258,7 @@ impl<'a> Ephemerals<'a> {
         Ok((config, marks))
     }
 
-    /// Requests the opening of an instance, and adds it to the open ones. Returns the result, without marks.
+    /// Requests the provider to open an instance, and adds it to the open instances. Returns the value, without marks.
     async fn request_open(
         &self,
         resource: &EphemeralResource<'_>,
@@ -292,7 +291,7 @@ impl<'a> Ephemerals<'a> {
                 ..Lease::default()
             }),
         }));
-        // The loop of renewals waits for a deadline that may be later than that of this instance.
+        // The renewal loop may be waiting for a later deadline than the one of this instance.
         self.opened.notify_one();
         let invalid = result_problems(resource.schema, &config, &answer.result);
         problems.extend(invalid.into_iter().map(|what| {
@@ -403,7 +402,7 @@ impl<'a> Ephemerals<'a> {
                 at.duration_since(SystemTime::now()).unwrap_or_default()
             });
             if wait > Duration::ZERO {
-                // The system clock may be set, so it is read again after at most a minute.
+                // A timer does not notice when the system clock is set, so the clock is read again after at most a minute.
                 let wait = wait.min(Duration::from_secs(60));
                 tokio::select! {
                     () = tokio::time::sleep(wait) => {}
@@ -441,7 +440,7 @@ impl<'a> Ephemerals<'a> {
         let problems = match answer {
             Ok(answer) => {
                 let problems = located(answer.diagnostics, self.written(open), &open.address);
-                // This lower limit protects against providers that request a renewal at once, again and again.
+                // The minimum of one second protects against providers that request a renewal at once, again and again.
                 let soon = SystemTime::now() + Duration::from_secs(1);
                 let next = answer.value.renew_at.and_then(time).map(|at| at.max(soon));
                 lease.renew_at = next.filter(|_| !problems.has_errors());
@@ -456,8 +455,7 @@ impl<'a> Ephemerals<'a> {
             }
         };
         self.end(&open.address, EphemeralAction::Renew, began, problems.has_errors());
-        // These problems are reported when the instance is closed, since the value may not be used any more
-        // after this.
+        // Reported when the instance is closed: if no block uses the value after this, the failed renewal does no harm.
         lease.problems.extend(problems);
     }
 

@@ -17,7 +17,7 @@ pub enum Event {
         /// Import identifier or identity of the object.
         target: ImportedBy,
     },
-    /// An imported object is in the state.
+    /// An imported object is in the state now.
     Imported {
         address: AbsResourceInstance,
         /// Import identifier or identity of the object.
@@ -94,25 +94,25 @@ pub enum Event {
     /// The invocation of an action starts.
     ActionStart {
         address: AbsActionInstance,
-        /// Trigger of the invocation, or the user's request.
+        /// Trigger of the invocation: the change of an object, or a request by the user.
         trigger: Arc<InvocationTrigger>,
     },
     /// A message from an action that runs.
     ActionProgress {
         address: AbsActionInstance,
-        /// Trigger of the invocation, or the user's request.
+        /// Trigger of the invocation: the change of an object, or a request by the user.
         trigger: Arc<InvocationTrigger>,
         /// Text of the message, from the provider.
         message: String,
     },
     ActionComplete {
         address: AbsActionInstance,
-        /// Trigger of the invocation, or the user's request.
+        /// Trigger of the invocation: the change of an object, or a request by the user.
         trigger: Arc<InvocationTrigger>,
     },
     ActionFailed {
         address: AbsActionInstance,
-        /// Trigger of the invocation, or the user's request.
+        /// Trigger of the invocation: the change of an object, or a request by the user.
         trigger: Arc<InvocationTrigger>,
         /// Errors of the invocation, one a line.
         error: String,
@@ -156,9 +156,9 @@ pub enum Event {
         /// Total number, as far as it is known.
         total: usize,
     },
-    /// The limits of concurrent operations on the objects of single providers have been adapted.
+    /// The limits of concurrent operations for individual providers have been adapted.
     Lanes {
-        /// All limits that are adapted, by provider.
+        /// The limits of all adapted lanes, sorted by provider.
         limits: Vec<Settled>,
         /// True at the end of the operation.
         settled: bool,
@@ -184,7 +184,7 @@ pub trait EventSink: Send + Sync {
     fn event(&self, event: Event);
 }
 
-/// A refresh that has started. It counts as failed if it is dropped before it is completed.
+/// Guard of a refresh that has started. If it is dropped before [`Refreshing::complete`], a failure is reported.
 pub(crate) struct Refreshing<'e> {
     events: &'e dyn EventSink,
     address: &'e AbsResourceInstance,
@@ -210,7 +210,7 @@ impl<'e> Refreshing<'e> {
         }
     }
 
-    /// Marks the object as read.
+    /// Reports the refresh as completed.
     pub(crate) fn complete(mut self) {
         self.complete = true;
     }

@@ -4,24 +4,24 @@
 //! after each, so that a dependency between two resources is one edge, however many instances they have.
 //!
 //! A resource has up to four groups:
-//! - *change*: objects are created, updated, read; the creating half of a replacement belongs here.
+//! - *change*: objects are created, updated or read. The creation in a replacement belongs here.
 //! - *destroy first*: objects are destroyed, including the old objects of replacements that destroy first.
-//! - *destroy last*: old objects are destroyed that were created to be replaced before they are destroyed.
+//! - *destroy last*: the old objects of replacements with create_before_destroy are destroyed.
 //! - *deposed*: deposed objects of earlier runs are destroyed; their dependencies may differ from those of current objects.
 //!
 //! The rules, where `r` depends on `d`:
-//! 1. `d` is changed before `r` is.
+//! 1. `d` is changed before `r` is changed.
 //! 2. The objects of `r` are destroyed before those of `d`.
-//! 3. What `d` destroys first is destroyed before `r` is changed.
-//! 4. What `d` destroys last is destroyed after `r` is changed.
+//! 3. The *destroy first* objects of `d` are destroyed before `r` is changed.
+//! 4. The *destroy last* objects of `d` are destroyed after `r` is changed.
 //! 5. Within a replacement, the old object is destroyed before the new one is created, or the other way round.
-//! 6. What `r` destroys first is destroyed before `d` is changed, what it destroys last after that.
-//! 7. Where the provider configuration of `r` refers to `d`, that configuration is opened with the new values of `d`: `d` is
-//!    changed before any operation on `r`. Then rule 2 cannot hold for what `d` destroys first, nor rule 6.
+//! 6. The *destroy first* objects of `r` are destroyed before `d` is changed, and its *destroy last* objects after that.
+//! 7. If the provider configuration of `r` refers to `d`, it needs the new values of `d`, so `d` is changed before any operation on `r`. In
+//!    this case rule 6 cannot hold, nor rule 2 for the *destroy first* objects of `d`.
 //!
-//! Where the direction of a dependency was reversed, or a provider configuration refers to objects of another provider, the
-//! rules can make a cycle. Constraints are left out then, in this order: rule 6; rule 4 where the state does not record that
-//! `r` depends on `d`; rule 2 for deposed objects of `d` (the objects of `r` more likely depend on the current ones); rule 2
+//! If the direction of a dependency was reversed since the last apply, or if a provider configuration refers to objects of another
+//! provider, the rules can make a cycle. Constraints on the cycle are then left out, in this order: rule 6; rule 4 if the state does not
+//! record that `r` depends on `d`; rule 2 for deposed objects of `d` (the objects of `r` more likely depend on the current ones); rule 2
 //! between objects of different provider configurations.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,14 +34,14 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::invocation::ActionInvocation;
 
-/// Operation of the execution graph. The numbers are indexes of the plan's changes, or of groups.
+/// Operation of the execution graph. The number is an index of the plan's changes, or of the groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// The beginning of a group.
     GroupStart(u32),
     /// The end of a group. After a change group, the value of its resource is complete.
     GroupEnd(u32),
-    /// Create the object, or read the data source, or update the object.
+    /// Create or update the object, or read the data source.
     Change(u32),
     /// Destroy the object of a deletion, or the old object of a replacement; or forget it.
     Destroy(u32),
@@ -52,13 +52,13 @@ pub enum Operation {
 /// Operations of an apply and their order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExecGraph {
-    /// Operations; `edges` has their order.
+    /// Operations in no particular order.
     pub nodes: Vec<Operation>,
-    /// The order: the second of a pair runs after the first, as indexes into `nodes`.
+    /// Pairs of indexes into `nodes`: the second operation runs after the first.
     pub edges: Vec<(u32, u32)>,
 }
 
-/// The facts about a planned change that its order depends on.
+/// The properties of a planned change that determine its order.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// The resource that the changed object belongs to.
@@ -70,31 +70,31 @@ pub struct Planned {
     pub deposed: bool,
     /// The provider configuration that applies the change.
     pub provider: AbsProviderConfig,
-    /// The dependencies of the prior object: resources whose objects must be destroyed after it.
+    /// The dependencies of the prior object: resources whose objects must not be destroyed before it.
     pub state_dependencies: Arc<[ConfigResource]>,
 }
 
 /// Direct and indirect dependencies.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
-    /// Dependencies of resources on resources, by the configuration.
+    /// Dependencies between resources, as the configuration has them.
     pub resources: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     /// Dependencies of provider configurations on resources.
     pub providers: BTreeMap<AbsProviderConfig, BTreeSet<ConfigResource>>,
 }
 
-/// The priority of a constraint where constraints make a cycle, highest first.
+/// Priority of a constraint, highest first. If constraints make a cycle, those of the lowest priority are left out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Priority {
     /// Never left out.
     Firm,
-    /// Rule 2 between objects of different provider configurations.
+    /// Rule 2 between objects with different provider configurations.
     BetweenProviders,
-    /// Rule 2 where deposed objects are the dependency.
+    /// Rule 2 if the dependency is a deposed object.
     Deposed,
-    /// Rule 4 where the state does not record the dependency.
+    /// Rule 4 if the state does not record the dependency.
     NotRecorded,
-    /// Rule 6: destructions before and after a change.
+    /// Rule 6: the order of destroying an object and changing its dependency.
     BeforeChange,
 }
 
@@ -106,13 +106,13 @@ enum GroupKind {
     Deposed,
 }
 
-/// An edge between two groups, with its priority where constraints make a cycle.
+/// An edge from the first group to the second, and its priority.
 type Constraint = (u32, u32, Priority);
 
-/// Facts by resource that decide the order of the groups.
+/// Properties of each resource that determine the order of the groups.
 #[derive(Default)]
 struct GroupFacts<'p> {
-    /// Dependencies of the destroyed objects, which must be destroyed after them. Deposed objects are separate.
+    /// Dependencies of the objects to destroy, which must be destroyed later. The flag in the key is set for deposed objects.
     destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
     /// The provider configurations that apply the changes.
     providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
@@ -192,7 +192,7 @@ impl<'p> Builder<'p> {
                 Action::DeleteThenCreate => {
                     let destroy = self.member(r, GroupKind::DestroyFirst, Operation::Destroy(i));
                     let create = self.member(r, GroupKind::Change, Operation::Change(i));
-                    // Rule 5, inside one replacement: these edges are never left out.
+                    // Rule 5, the order within one replacement: this edge is never left out.
                     self.graph.edges.push((destroy, create));
                 }
                 Action::CreateThenDelete => {
@@ -243,7 +243,7 @@ impl<'p> Builder<'p> {
                 .iter()
                 .filter_map(|p| self.group_of(d, *p))
             {
-                // A dependency that is not recorded in the state may be left out to break a cycle.
+                // If the state does not record the dependency, breaking a cycle may leave this constraint out.
                 let is_recorded = facts.recorded.get(r).is_some_and(|with| with.contains(d));
                 let priority = if is_recorded {
                     Priority::Firm
@@ -310,8 +310,8 @@ impl<'p> Builder<'p> {
 }
 
 impl ExecGraph {
-    /// Builds the graph of these changes. In destroy mode, the dependencies of the configuration order the destruction of
-    /// objects in addition to the recorded ones.
+    /// Builds the graph of these changes. In destroy mode, both the recorded dependencies and those of the configuration order the
+    /// destruction of objects.
     #[must_use]
     pub fn build(changes: &[Planned], dependencies: &Dependencies, destroy_mode: bool) -> ExecGraph {
         let mut builder = Builder::default();
@@ -325,7 +325,7 @@ impl ExecGraph {
         builder.graph.with_constraints(constraints)
     }
 
-    /// Adds the invocations that the user requests. They wait for nothing: their configuration is that of the plan.
+    /// Adds the invocations that the user requests. They have no dependencies, because their configuration is known from the plan.
     /// Invocations that changes trigger are part of the operations on their objects.
     pub fn add_invocations(&mut self, invocations: &[ActionInvocation]) {
         for (i, invocation) in invocations.iter().enumerate() {
@@ -335,8 +335,7 @@ impl ExecGraph {
         }
     }
 
-    /// Adds the constraints as edges. Where that would make cycles, the constraints in them are left out, those of the lowest
-    /// priority first.
+    /// Adds the constraints as edges. Constraints on a cycle are left out, lowest priority first, until no cycle remains.
     fn with_constraints(mut self, mut constraints: Vec<Constraint>) -> ExecGraph {
         // Edges inside of groups are never left out.
         let within = std::mem::take(&mut self.edges);
@@ -371,14 +370,15 @@ impl ExecGraph {
     /// Returns the operations on cycles, each with the number of its cycle.
     fn cycles(&self) -> HashMap<u32, usize> {
         let components = petgraph::algo::kosaraju_scc(&self.to_walk());
-        // No edge leads from a node to itself, so a component of one node is no cycle.
+        // A cycle has at least two nodes, because no edge leads from a node to itself.
         let cycles = components.iter().enumerate().filter(|(_, c)| c.len() > 1);
         cycles
             .flat_map(|(i, c)| c.iter().map(move |n| (u32::try_from(n.index()).unwrap_or(u32::MAX), i)))
             .collect()
     }
 
-    /// Returns true if the graph can be walked: nodes, changes and invocations that it refers to exist, and it has no cycle.
+    /// Returns true if apply can walk the graph: all nodes, changes and invocations that it refers to exist, and it has no cycle. Graphs of
+    /// saved plans are checked with this.
     #[must_use]
     pub fn fits(&self, changes: usize, invocations: usize) -> bool {
         let exists = |i: u32, count: usize| (i as usize) < count;
@@ -391,7 +391,7 @@ impl ExecGraph {
         operations && self.edges.iter().all(|(a, b)| exists(*a, nodes) && exists(*b, nodes)) && self.cycle().is_none()
     }
 
-    /// Returns the number of operations on objects, and of invocations.
+    /// Returns the number of nodes other than group barriers.
     #[must_use]
     pub fn operations(&self) -> usize {
         self.nodes

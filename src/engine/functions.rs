@@ -1,7 +1,7 @@
-//! Functions of providers, called by expressions. Evaluation is synchronous, and calls to providers are not: a call is
-//! a task of the runtime, for which the evaluating thread blocks (`block_in_place`). Functions are pure, so results are
-//! cached by function and arguments. The plan contains a digest of each result, which apply compares; the language's
-//! functions that read files are compared in the same way. Functions of configured providers are in `configured`.
+//! Functions of providers, called by expressions. Evaluation is synchronous, but calls to providers are asynchronous: each call runs as a
+//! task of the runtime, and the evaluating thread blocks until it is complete (`block_in_place`). Functions are pure, so results are cached
+//! by function and arguments. The plan contains a digest of each result, with which apply compares its own results. Built-in functions that
+//! read files are compared in the same way. The module `configured` has the functions of configured providers.
 
 mod configured;
 
@@ -39,24 +39,25 @@ pub(crate) fn anything() -> Signature {
     }
 }
 
-/// Digests of results of functions of providers, and of those that read files, by digests of function and arguments, in hexadecimal.
+/// Digests of the results of provider functions and of built-in functions that read files. The key is the digest of the function and its
+/// arguments. Both are hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
 
 type CallResult = Result<Value, CallError>;
 
-/// The providers whose functions a configuration calls.
+/// The providers of the functions that a configuration calls, and the results of these calls.
 pub struct Functions<'s> {
-    /// Source of the processes.
+    /// Source that starts provider processes.
     source: &'s dyn ProviderSource,
-    /// Processes that are never configured.
+    /// Provider processes without configuration.
     running: RwLock<HashMap<Provider, Arc<RunningProvider>>>,
-    /// Providers that could not be started, which has been reported: their functions return unknown values.
+    /// Providers that could not be started. The failure has been reported, so their functions return unknown values.
     unavailable: RwLock<BTreeSet<Provider>>,
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
     results: Mutex<FunctionResults>,
-    /// Provider configurations that are open, or were opened for their functions.
+    /// Open provider configurations: those that the operation uses, and those that were opened only for their functions.
     configured: RwLock<HashMap<AbsProviderConfig, configured::Opening>>,
-    /// Processes of the configurations that were opened for their functions.
+    /// Processes of the provider configurations that were opened only for their functions.
     opened: Mutex<Vec<Arc<dyn provider::Provider>>>,
 }
 
@@ -66,7 +67,7 @@ struct RunningProvider {
 }
 
 impl<'s> Functions<'s> {
-    /// Creates an empty set of providers, whose processes come from this source.
+    /// Creates an empty set of providers. `source` starts their processes.
     #[must_use]
     pub fn new(source: &'s dyn ProviderSource) -> Functions<'s> {
         Functions {
@@ -122,13 +123,11 @@ impl<'s> Functions<'s> {
         problems
     }
 
-    /// Closes the processes.
     pub async fn close(&self) {
         let processes = self.processes();
         futures::future::join_all(processes.iter().map(|p| p.close())).await;
     }
 
-    /// The running processes.
     pub(crate) fn processes(&self) -> Vec<Arc<dyn provider::Provider>> {
         let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +139,7 @@ impl<'s> Functions<'s> {
         running.get(provider).cloned()
     }
 
-    /// Sets the results of planning, which calls must return again.
+    /// Sets the results of the plan. A call with another result is then an error.
     pub fn expect(&self, planned: &FunctionResults) {
         self.results().clone_from(planned);
     }
@@ -154,7 +153,7 @@ impl<'s> Functions<'s> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the signature of a function, by the local name of its provider in a module.
+    /// Returns the signature of a provider function. `local` is the local name of the provider in the module.
     pub(crate) fn signature(
         &self,
         module: &ModuleNode,
@@ -162,7 +161,7 @@ impl<'s> Functions<'s> {
         function: &str,
     ) -> Result<Arc<Signature>, CallError> {
         let required = module.module.required_providers.get(local);
-        // The failure to start it has been reported, so the calls report nothing.
+        // The failure to start the provider has been reported, so calls of its functions report nothing.
         if required.is_some_and(|r| self.is_unavailable(&r.provider)) {
             return Ok(Arc::new(anything()));
         }
@@ -203,12 +202,12 @@ impl<'s> Functions<'s> {
         if let Some(answer) = call_digest.and_then(|key| cached.get(&key)) {
             return answer.clone();
         }
-        // The lock is released: a call may take long, and two equal calls at the same time only cost time.
+        // The lock is released because a call may take long. Two concurrent equal calls are then both sent, which is harmless.
         drop(cached);
         let answer = request(&source.process, function, arguments, &signature.result);
         let Some(key) = call_digest else { return answer };
         if let Ok(value) = &answer
-            // Results with unknown values may legitimately differ when the values are known.
+            // Without unknown values, equal arguments must give equal results. With them, results may differ once the values are known.
             && arguments.iter().all(Value::is_wholly_known)
             && value.is_wholly_known()
         {
@@ -219,8 +218,7 @@ impl<'s> Functions<'s> {
         answer
     }
 
-    /// Checks that a function of the language that reads files has the same result as in an earlier call with the same
-    /// arguments.
+    /// Checks that a built-in function that reads files has the same result as in an earlier call with the same arguments.
     pub(crate) fn check_file_function(
         &self,
         function: &str,
@@ -275,7 +273,7 @@ fn request(process: &Arc<dyn provider::Provider>, function: &str, arguments: &[V
             for problem in problems {
                 text.push(format!("{}: {}", problem.summary, problem.detail));
             }
-            // The text becomes a part of a sentence, so its full stop is removed.
+            // The message inserts the text into a sentence, so its full stop is removed.
             Err(CallError::Failed(text.join("; ").trim_end_matches('.').to_owned()))
         }
         Some(Ok(Err(error))) => {
@@ -312,11 +310,11 @@ fn signature(function: &FunctionSchema) -> Signature {
     }
 }
 
-/// Computes a digest of values under a name; `None` for values that cannot be encoded.
+/// Computes a digest of values, prefixed by a name. Returns `None` if a value cannot be encoded.
 fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
     let mut sum = Sha256::new();
     let mut add = |bytes: &[u8]| {
-        // The lengths distinguish different splits of the same bytes.
+        // The lengths are hashed, too, so that the same bytes with other boundaries have another digest.
         sum.update((bytes.len() as u64).to_be_bytes());
         sum.update(bytes);
     };

@@ -1,7 +1,6 @@
-//! Identities of objects: decoding them from the state, encoding them for it, and the rules for those that providers
-//! return.
+//! Identities of objects: their encoding in the state, and the rules for identities that providers return.
 //!
-//! Objects of types without an identity schema have none, and cost nothing here.
+//! Objects of a type without an identity schema have no identity.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -21,8 +20,7 @@ use crate::stored::{Stored, Unmarked};
 pub struct IdentityChange {
     /// Identity of the prior object, if it has one.
     pub before: Option<Value>,
-    /// Identity of the planned object, if it has one. It may be unknown, wholly or in parts, where the object is
-    /// created.
+    /// Identity of the planned object, if it has one. If the object is created, all or a part of it may be unknown.
     pub after: Option<Value>,
 }
 
@@ -49,12 +47,12 @@ impl Stored for Box<IdentityChange> {
     }
 }
 
-/// Returns the version of the identity schema of a resource type; 0 if there is none.
+/// Returns the version of a resource type's identity schema; 0 if the type has none.
 fn version_of(schema: &Schema) -> u64 {
     schema.identity.as_ref().map_or(0, |identity| identity.version)
 }
 
-/// Returns the version of the identity schema that a stored object has recorded.
+/// Returns the version of the identity schema with which a stored object was recorded; 0 if it has no identity.
 fn recorded_version(object: &Object) -> u64 {
     object.identity.as_ref().map_or(0, |identity| identity.schema_version)
 }
@@ -65,7 +63,7 @@ pub fn is_current(schema: &Schema, object: &Object) -> bool {
     recorded_version(object) == version_of(schema)
 }
 
-/// Returns the identity of a stored object, which follows the current version of its schema.
+/// Decodes the identity of a stored object, which must have the current version of the identity schema.
 ///
 /// # Errors
 /// The identity does not fit the schema.
@@ -93,7 +91,7 @@ pub fn stored_identity(schema: &Schema, object: &Object, address: &dyn Display) 
 /// Upgrades the identity of a stored object to the current version of its schema.
 ///
 /// # Errors
-/// A later version of the provider has stored it, or the provider cannot upgrade it.
+/// A later version of the provider has stored the identity, or the provider cannot upgrade it.
 pub async fn upgrade_identity(
     provider: &dyn Provider,
     schema: &Schema,
@@ -119,8 +117,7 @@ pub async fn upgrade_identity(
     let Some(json) = object.identity.as_ref().and_then(|identity| identity.value.as_ref()) else {
         return Ok(None);
     };
-    // The identity is sent as JSON, because this version's schema does not describe the identity of an earlier
-    // version.
+    // The identity is sent as JSON, because the current schema may not fit an identity of an earlier version.
     let answer = provider
         .upgrade_identity(ty, recorded, json.as_str().as_bytes().into())
         .await?;
@@ -161,7 +158,7 @@ pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Opti
             }
         }
     };
-    // An object without an identity has version 0 and no value, too.
+    // Version 0 without a value is the same as no identity, so nothing is recorded for it.
     let has_content = of.version != 0 || value.is_some();
     Ok(has_content.then_some(Identity {
         schema_version: of.version,
@@ -169,7 +166,7 @@ pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Opti
     }))
 }
 
-/// Returns true if a stored object has recorded this identity already.
+/// Returns true if this identity is the one that the state has for the object.
 #[must_use]
 pub fn is_recorded(schema: &Schema, identity: Option<&Value>, object: &Object) -> bool {
     match (&schema.identity, &object.identity) {
@@ -178,7 +175,7 @@ pub fn is_recorded(schema: &Schema, identity: Option<&Value>, object: &Object) -
     }
 }
 
-/// Returns the errors in an identity that a provider has returned. With `known`, all of it must be known.
+/// Returns the errors in an identity that a provider has returned. With `known`, unknown parts are errors.
 #[must_use]
 pub fn identity_problems(
     identity: Option<&Value>,
@@ -213,8 +210,7 @@ fn conforms(identity: &Value, schema: &Arc<IdentitySchema>) -> bool {
     identity.ty().conforms_to(&schema.implied_type())
 }
 
-/// Renders an identity in one line: `name=value` pairs, sorted by name and separated by commas. Numbers have all their
-/// digits.
+/// Renders an identity in one line: `name=value` pairs, sorted by name and separated by commas. Numbers are not rounded.
 #[must_use]
 pub fn identity_text(identity: &Value) -> String {
     if identity.is_null() {

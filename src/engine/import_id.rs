@@ -8,8 +8,8 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 pub(crate) const INVALID_ID: &str = "Invalid import id argument";
 
-/// Returns the import ID for the value of an `id` argument; `None` if that is unknown. Marks are dropped, because the
-/// ID is sent to the provider only: the caller hides a sensitive one.
+/// Returns the import ID for the value of an `id` argument; `None` if the value is unknown. Marks are dropped, because the ID is only sent
+/// to the provider. The caller must not display a sensitive ID.
 pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>, Diagnostics> {
     let wrong = |detail: &str| -> Diagnostics { Diagnostic::error(INVALID_ID, detail).at(range).into() };
     let (value, marks) = value.unmark_deep();

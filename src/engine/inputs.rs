@@ -21,7 +21,7 @@ use provider::ProviderSource;
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationEnvironment {
     pub workspace: String,
-    /// The working directory as it was before `-chdir`, absolute.
+    /// The absolute path of the working directory before `-chdir`.
     pub cwd: String,
     /// The value of `terraform.applying`. Apply sets it.
     pub applying: bool,
@@ -30,11 +30,11 @@ pub struct EvaluationEnvironment {
     pub witness: Option<Arc<dyn Witness>>,
     /// The name of this program in messages.
     pub program: addrs::Program,
-    /// Modules whose deprecations are warned about.
+    /// Modules whose deprecated variables and outputs cause warnings.
     pub deprecations: ModuleDeprecations,
 }
 
-/// Modules whose deprecated variables and outputs are warned about.
+/// Modules whose deprecated variables and outputs cause warnings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ModuleDeprecations {
     #[default]
@@ -55,7 +55,7 @@ pub struct Variables {
 /// Default of `-parallelism`.
 const USUAL_PARALLELISM: usize = 10;
 
-/// Limit of concurrent operations on objects that are in the state alone. Twice as many bring no more speed.
+/// Limit of concurrent operations on objects that exist only in the state. A measured limit: twice as many are not faster.
 const LOCAL_PARALLELISM: usize = 64;
 
 #[derive(Clone, Copy)]
@@ -73,17 +73,18 @@ pub struct Inputs<'a> {
     /// Token for graceful stop and cancellation.
     pub stop: &'a Stop,
     pub parallelism: usize,
-    /// Limits for single providers (`-parallelism=auto` and the like). Providers without one share `parallelism`.
+    /// Separate limits for providers (`-parallelism=auto` or `-parallelism=aws=40`). Providers without one share `parallelism`.
     pub lanes: Option<&'a Arc<Lanes>>,
 }
 
 impl Inputs<'_> {
-    /// Returns the limit as a number of permits: at least one, and at most as many as a semaphore can have.
+    /// Returns `parallelism` as a number of permits: at least one, and at most as many as a semaphore can have.
     pub(crate) fn permits(&self) -> usize {
         self.parallelism.clamp(1, Semaphore::MAX_PERMITS)
     }
 
-    /// Returns the number of operations that may be started or wait for a permit: `usual` without lanes, more with them.
+    /// Returns the number of operations that may be running or waiting for a permit: `usual`, or more if there are lanes, so that
+    /// operations that wait for one lane do not keep others from starting.
     pub(crate) fn at_once(&self, usual: usize) -> usize {
         match self.lanes {
             Some(_) => usual.saturating_add(WAITING),
@@ -98,7 +99,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Sends an event with the limits that the lanes have at the end of the operation.
+    /// Sends an event with the final limits of the lanes.
     pub(crate) fn report_settled_lanes(&self) {
         let limits = self.lanes.map(|lanes| lanes.settled()).unwrap_or_default();
         if !limits.is_empty() {
@@ -106,9 +107,9 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the limit of concurrent operations on objects that are in the state alone. The usual limit protects the
-    /// services behind providers, and these providers have none; a larger one lets many calls share a round trip.
-    /// `None` if the user has set a lower limit than usual, which then holds for all objects.
+    /// Returns the limit of concurrent operations on objects that exist only in the state. `-parallelism` protects the services behind
+    /// providers, and there is no service behind such objects. With a larger limit, many calls share one round trip to the plugin. `None`
+    /// if the user has set `-parallelism` below the default, which then applies to all objects.
     pub(crate) fn local_parallelism(&self) -> Option<usize> {
         (self.parallelism >= USUAL_PARALLELISM).then(|| self.permits().max(LOCAL_PARALLELISM))
     }
@@ -119,24 +120,24 @@ pub struct PlanOptions {
     pub mode: Mode,
     /// Refresh the objects first.
     pub refresh: bool,
-    /// Read only a part of the objects and data sources; all, or none without `refresh`, if it is missing. Never in destroy
-    /// mode, which changes every object.
+    /// Refresh only a part of the objects and data sources. `None` means all, or none if `refresh` is false. Never set in destroy mode,
+    /// which changes every object.
     pub partial_refresh: Option<PartialRefresh>,
-    /// The addresses the plan is limited to; empty for the whole configuration.
+    /// Addresses of `-target`; empty for the whole configuration.
     pub targets: Vec<Target>,
-    /// The addresses the plan leaves out, with everything that depends on them; never together with targets.
+    /// Addresses of `-exclude`: the plan leaves these out, with everything that depends on them. Never set together with targets.
     pub excludes: Vec<Target>,
     /// The objects to replace even if their configuration is unchanged.
     pub force_replace: Vec<AbsResourceInstance>,
-    /// Make a target or an object to replace that matches nothing an error, not a warning.
+    /// Report a target or a `-replace` address that matches nothing as an error, not as a warning.
     pub strict_addresses: bool,
-    /// Generate configuration for imports that have none.
+    /// Generate configuration for imports that have no resource block.
     pub generate_config: bool,
-    /// The address and the identifier of an object to import. Then the plan does nothing else: the object is imported and
-    /// refreshed, and is in the prior state of the plan; it is not compared with its configuration.
+    /// The address and the identifier of an object to import. The plan then does nothing else: it imports and refreshes the object, and
+    /// puts it into the prior state. The object is not compared with its configuration.
     pub import: Option<(AbsResourceInstance, Arc<str>)>,
-    /// The action to invoke, in a refresh-only plan. Without an instance key it means all instances. Targets select the resource
-    /// instances that `caller` refers to.
+    /// The action to invoke, in a refresh-only plan. An address without an instance key means all instances. If the action refers to
+    /// `caller`, the targets select the instances that it is invoked for.
     pub invoke: Option<AbsActionInstance>,
     /// Run a query: evaluate the `list` blocks, with their dependencies, and nothing else.
     pub query: Option<QueryOptions>,
@@ -146,19 +147,19 @@ pub struct PlanOptions {
 #[derive(Clone, Debug)]
 pub struct PartialRefresh {
     pub part: RefreshPart,
-    /// Times of earlier reads.
+    /// Times of the last reads, from earlier runs.
     pub last_reads: Arc<LastReads>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefreshPart {
-    /// Objects that the plan changes, the sources of their changed values, and the data sources that they use.
+    /// Objects that the plan changes, the objects from which their changed values come, and the data sources that they use.
     Changed,
     /// Objects and data sources that have not been read since a time.
     OlderThan {
         /// RFC 3339, UTC, in whole seconds.
         since: String,
-        /// Age as the user has written it.
+        /// Age as the user wrote it, such as `24h`.
         age: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Common parts of planning and applying one object: stored objects and their values, diagnostics and their positions.
+//! Common parts of planning and applying one object: decoding and encoding it, and locating diagnostics about it.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub use crate::provider_problems::{PROVIDER_BUG, located};
 pub struct StoredObject {
     /// The object, without marks.
     pub value: Value,
-    /// The marks that the state records.
+    /// Sensitive paths that the state records, as marks.
     pub marks: Vec<(Path, Marks)>,
     pub private: Vec<u8>,
     /// The identity of the object, if it has one.
     pub identity: Option<Value>,
-    /// The object as the state has it.
+    /// The object as it is stored in the state.
     pub object: Arc<Object>,
 }
 
@@ -55,8 +55,8 @@ pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Val
     mark_sensitive(&schema.block, value)
 }
 
-/// Returns marks for attributes that copy another attribute of the same object, such as `output` of `terraform_data`: each path
-/// that is sensitive in the original is sensitive in the copy. If the copy lacks part of a path, its longest existing prefix is
+/// Returns marks for attributes that repeat the value of another attribute, such as `output` of `terraform_data`, which repeats `input`.
+/// Each path that is sensitive in the original is sensitive in the copy. If the copy lacks part of a path, its longest existing prefix is
 /// marked.
 fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Vec<(Path, Marks)> {
     let mut out = Vec::new();
@@ -84,7 +84,7 @@ fn repeated_marks(value: &Value, marks: &[(Path, Marks)], schema: &Schema) -> Ve
     out
 }
 
-/// Returns true if the marks at a path come from another attribute, whose value this one repeats.
+/// Returns true if a path is in an attribute that repeats the value of another attribute, and so gets its marks from there.
 #[must_use]
 pub fn is_repeated(schema: &Schema, path: &Path) -> bool {
     match path.0.first() {
@@ -122,8 +122,7 @@ pub async fn upgrade(
         .about(address)
         .into());
     }
-    // An upgrade is requested even for an object of the current version, because the provider may normalize it;
-    // Terraform does so, too.
+    // Providers may normalize an object of the current version, too, so an upgrade is requested for every object, as in Terraform.
     let raw = match &object.attributes {
         Attributes::Json(json) => RawState::Json(json.as_str().as_bytes().into()),
         Attributes::Flat(flat) => RawState::Flatmap((**flat).clone()),
@@ -177,14 +176,14 @@ fn unknown_paths(value: &Value) -> Vec<Path> {
         if !part.is_known() {
             found.push(path.clone());
         }
-        // Descends only where there is an unknown value below.
+        // Only parts that contain an unknown value are searched.
         part.is_known() && !part.is_wholly_known()
     });
     found
 }
 
-/// Returns an error for each unknown value in an object that must be wholly known. `problem` returns summary and detail
-/// for a path.
+/// Returns an error for each unknown value in an object that must be wholly known. `problem` returns the summary and the detail of the
+/// error for a path.
 pub fn unknowns(
     value: &Value,
     address: &dyn Display,
@@ -257,8 +256,8 @@ pub fn decode(schema: &Schema, object: &Arc<Object>, address: &dyn Display) -> R
     })
 }
 
-/// Encodes a value (marked, wholly known) for the state, with the identity of the object. The other facts are those of
-/// `like`.
+/// Encodes a wholly known value for the state, together with the identity of the object. Its marks become the sensitive paths. The
+/// remaining fields of the stored object are copied from `like`.
 pub fn encode(
     schema: &Schema,
     value: &Value,
@@ -269,8 +268,7 @@ pub fn encode(
     let sensitive_paths = value
         .paths_with_marks()
         .into_iter()
-        // Derived marks are not recorded: Terraform, which does not derive them, would plan an update that removes
-        // them.
+        // Marks of repeated attributes are not recorded. Terraform does not derive them, and would plan an update to remove them.
         .filter(|(path, marks)| marks.is_sensitive() && !is_repeated(schema, path))
         .map(|(path, _)| path)
         .collect();
@@ -293,9 +291,9 @@ pub fn encode(
     })
 }
 
-/// Returns the errors of a failed call, with position and address.
+/// Returns the errors of a failed call, located at the block and with the address of the object.
 pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, address: &dyn Display) -> Diagnostics {
-    // The request as a whole has failed, so no attribute is named.
+    // The call failed as a whole, so the errors are about no particular attribute.
     let plain = |diagnostic| PluginDiagnostic {
         diagnostic,
         attribute: Path::root(),
@@ -303,7 +301,7 @@ pub fn unanswered(problems: Diagnostics, written: Option<(&Body, &Schema)>, addr
     located(problems.into_iter().map(plain).collect(), written, address)
 }
 
-/// Returns an error for each ephemeral value in an argument that is stored.
+/// Returns an error for each ephemeral value in an argument whose value is stored, which excludes write-only arguments.
 #[must_use]
 pub fn forbidden_ephemeral(config: &Value, schema: &Schema, body: &Body, address: &dyn Display) -> Diagnostics {
     if !config.deep_marks().is_ephemeral() {
@@ -355,8 +353,8 @@ pub fn returned_write_only(
     each.collect()
 }
 
-/// Returns the errors in a planned object that concern write-only attributes. The legacy type system is not exempt: the
-/// value would reach the plan file and the state.
+/// Returns the errors in a planned object that concern write-only attributes. Providers with the legacy type system are checked, too,
+/// because the value would be stored in the plan file and the state.
 #[must_use]
 pub fn planned_write_only(
     planned: &Value,
@@ -394,8 +392,8 @@ pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> 
         .collect()
 }
 
-/// Returns the schema version that states and plans record for a resource. Results of data sources are never upgraded,
-/// so they have version 0; Terraform rejects others.
+/// Returns the schema version that states and plans record for a resource. Results of data sources are never upgraded, so they have version
+/// 0. Terraform rejects another version.
 #[must_use]
 pub fn recorded_version(mode: addrs::Mode, schema: &Schema) -> u64 {
     match mode {
@@ -444,7 +442,7 @@ fn block_not_read(schema: &BlockSchema, config: &Value) -> Value {
 }
 
 fn attribute_not_read(schema: &AttributeSchema, value: &Value) -> Value {
-    // Left to the provider, which sets it when the data source is read.
+    // Unknown until the provider sets it during the read.
     if value.is_null() && schema.computed {
         return Value::unknown(schema.implied_type());
     }

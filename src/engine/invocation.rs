@@ -18,11 +18,11 @@ pub struct ActionInvocation {
     /// The provider configuration that invokes the action.
     #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
-    /// Configuration of the action, as far as it is known, without ephemeral values; null if there is none.
-    /// Sensitive values are marked.
+    /// Configuration of the action, as far as it is known, without ephemeral values; null if the action has no `config` block. Sensitive
+    /// values are marked.
     #[serde(with = "stored")]
     pub config: Value,
-    /// Trigger of the invocation, or the user's request.
+    /// The change of an object, or a request by the user.
     #[serde(with = "stored")]
     pub trigger: Arc<InvocationTrigger>,
 }
@@ -35,7 +35,7 @@ pub enum InvocationTrigger {
     Lifecycle(LifecycleTrigger),
     /// The user requests the action by `-invoke`.
     Invoke {
-        /// The resource instance that the configuration of the action refers to as `caller`, if it does.
+        /// The resource instance that `caller` refers to; `None` if the action does not refer to `caller`.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
         caller: Option<AbsResourceInstance>,
     },
@@ -44,17 +44,17 @@ pub enum InvocationTrigger {
 /// The trigger of an invocation by a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LifecycleTrigger {
-    /// Instance whose change is the trigger.
+    /// Instance whose change triggers the action.
     #[serde(with = "stored")]
     pub resource: AbsResourceInstance,
     /// Event of the instance that triggers the action.
     #[serde(with = "stored")]
     pub event: ActionEvent,
-    /// The number of the `action_trigger` block, from 0.
+    /// Index of the `action_trigger` block in the resource block.
     pub block: usize,
-    /// The number of the action in the list of the block, from 0.
+    /// Index of the action in the `actions` list of the block.
     pub action: usize,
-    /// Consequence of a failure.
+    /// Effect of a failure of the action on the operation.
     #[serde(with = "stored")]
     pub on_failure: ActionFailure,
 }
@@ -62,7 +62,6 @@ pub struct LifecycleTrigger {
 stored::derived!(InvocationTrigger);
 
 impl InvocationTrigger {
-    /// Returns the trigger by a change, if it is one.
     #[must_use]
     pub fn lifecycle(&self) -> Option<&LifecycleTrigger> {
         match self {
@@ -82,8 +81,8 @@ impl InvocationTrigger {
 }
 
 impl ActionInvocation {
-    /// Compares the positions of invocations in lists: requested ones first, then by resource and in the order of its
-    /// triggers. Invocations of one trigger for several events keep the order in which they were planned.
+    /// Compares invocations for the order in lists: requested ones come first, then those of each resource in the order of its triggers.
+    /// Invocations of one trigger by several events compare as equal, so a stable sort keeps them in the order of planning.
     #[must_use]
     pub fn listed_before(&self, other: &ActionInvocation) -> std::cmp::Ordering {
         let key = |invocation: &ActionInvocation| match &*invocation.trigger {

@@ -1,7 +1,7 @@
 //! Limits of concurrent operations for each provider: `-parallelism=auto`, `-parallelism=aws=40,github=2`.
 //!
-//! The operations on the objects of one provider share a lane. Its limit is fixed, or follows the requests (`pace`).
-//! Providers without a lane share the permits of the whole operation, as without these limits.
+//! The operations on the objects of one provider share a lane. Its limit is fixed, or adapted to the response times of the provider
+//! (`pace`). Providers without a lane share the permits of `-parallelism=N`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,17 +21,17 @@ pub(crate) const WAITING: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Fixed(usize),
-    /// Adapted to the provider.
+    /// Adapted to the response times of the provider, within bounds.
     Auto(Bounds),
 }
 
-/// Method and type of a request.
+/// Kind of a request: its RPC method and resource type.
 pub(crate) type Kind = (&'static str, Arc<str>);
 
-/// The lanes of one command: a plan, and the apply that follows it.
+/// The lanes of one command, for its plan and its apply.
 #[derive(Debug)]
 pub struct Lanes {
-    /// Limit of each provider that is not listed; `None` if these have no lanes.
+    /// Limit of each provider that is not in `listed`; `None` if these providers have no lanes.
     others: Option<Limit>,
     listed: BTreeMap<Provider, Limit>,
     began: Instant,
@@ -70,7 +70,8 @@ impl Lanes {
         self.lane(provider).filter(|lane| lane.is_adapted())
     }
 
-    /// Returns the lane of a provider if it holds for objects that are in the state alone, too: a limit that the user has set.
+    /// Returns the lane of a provider if its limit is fixed. Such a limit, which the user has set, also applies to objects that exist only
+    /// in the state.
     pub(crate) fn fixed(&self, provider: &Provider) -> Option<Arc<Lane>> {
         self.lane(provider).filter(|lane| !lane.is_adapted())
     }
@@ -79,7 +80,7 @@ impl Lanes {
         self.began.elapsed()
     }
 
-    /// Records a request of an adapted lane.
+    /// Records the end of a request in an adapted lane.
     pub(crate) fn ended(&self, lane: &Lane, kind: Kind, began: Duration, outcome: Outcome) {
         if lane.ended(kind, began, self.elapsed(), outcome) {
             self.changed.store(true, Ordering::Relaxed);
@@ -109,21 +110,21 @@ impl Lanes {
     }
 }
 
-/// Limit on which the lane of a provider has settled.
+/// Current limit of a provider's lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     pub provider: Provider,
     pub limit: usize,
-    /// Number of requests that the provider refused because they came too fast.
+    /// Number of requests that the provider refused by throttling.
     pub throttled: usize,
 }
 
-/// Outcome of a request, as the control of the limit uses it.
+/// Outcome of a request, for the adaption of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Answered; the time depends on the provider's load.
+    /// Answered; the time tells how loaded the service is.
     Timed,
-    /// Answered; the time depends on the work of the request, and not on the load of the service.
+    /// Answered; the time depends on the work of the request and tells nothing about the load of the service.
     Answered,
     Throttled,
 }
@@ -139,9 +140,9 @@ pub(crate) struct Lane {
 #[derive(Debug)]
 struct LaneState {
     limit: usize,
-    /// Number of permits in use that are to be dropped when they are returned, because the limit was lowered.
+    /// Number of permits to remove when they are returned, because the limit was lowered while they were in use.
     owed: usize,
-    /// Control of the limit; `None` if it is fixed.
+    /// Adaption of the limit; `None` if it is fixed.
     pace: Option<Pace<Kind>>,
     throttled: usize,
     used: bool,
@@ -185,9 +186,10 @@ impl Lane {
         self.highest
     }
 
-    /// Waits for a place.
+    /// Waits for a permit.
     pub(crate) async fn enter(self: &Arc<Lane>) -> LanePlace {
-        // The semaphore is never closed; an error would mean that there is no limit.
+        // `acquire_owned` fails only if the semaphore is closed, which never happens. Without a permit, the operation would just be
+        // unlimited.
         let permit = self.places.clone().acquire_owned().await.ok();
         self.state().used = true;
         LanePlace {
@@ -196,7 +198,7 @@ impl Lane {
         }
     }
 
-    /// Records a request; returns true if that has changed the limit.
+    /// Records the end of a request. Returns true if that has changed the limit.
     fn ended(&self, kind: Kind, began: Duration, now: Duration, outcome: Outcome) -> bool {
         let full = self.places.available_permits() == 0;
         let mut state = self.state();
@@ -218,7 +220,7 @@ impl Lane {
             state.owed -= kept;
             self.places.add_permits(more - kept);
         } else if limit < before {
-            // Only free permits can be taken back; permits in use cannot.
+            // Only free permits can be removed now. Permits in use are removed when they are returned.
             let fewer = before - limit;
             state.owed += fewer - self.places.forget_permits(fewer);
         }
@@ -263,7 +265,7 @@ mod tests {
         assert!(futures::poll!(Box::pin(lane.enter())).is_pending());
         let second = Duration::from_secs(1);
         assert!(lane.ended(kind(), Duration::ZERO, second, Outcome::Throttled));
-        // Five more permits are taken back when they are returned.
+        // Five more permits are removed when they are returned.
         for left in (5..10).rev() {
             places.pop();
             assert!(futures::poll!(Box::pin(lane.enter())).is_pending(), "{left} run");

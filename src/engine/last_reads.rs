@@ -1,8 +1,8 @@
 //! Times at which objects and data sources were last known to be as the state has them: after a read, or after an apply.
 //!
-//! They are kept beside the state, never in it. A time counts only for the object that it was recorded with: if the state has
-//! another one by now (somebody else has applied, or an older state was restored), the time of that one is unknown. So a plan that
-//! finds drift and is not applied records nothing about the object in the state.
+//! They are stored beside the state, never in it. Each time is recorded with a digest of the object. If the state now contains a different
+//! object (because another user has applied, or an older state was restored), the time does not count. So if a plan finds drift and is not
+//! applied, nothing is recorded for the stored object.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use state::{Attributes, Object, State};
 
-/// Length of a digest in bytes: enough to distinguish the versions of one object.
+/// Length of a digest in bytes. It only has to distinguish the versions of one object.
 const DIGEST: usize = 8;
 
 /// The last reads of the objects of one state, by address.
@@ -41,20 +41,20 @@ pub struct ReadInstance {
 }
 
 impl LastReads {
-    /// Returns the name of the file for the state with this lineage, which may be any text.
+    /// Returns the name of the file for the state with this lineage. It is a digest, because a lineage may contain any characters.
     #[must_use]
     pub fn file_name(lineage: &str) -> String {
         format!("{}.json", digest(lineage))
     }
 
-    /// Returns the last read of an object as the state has it.
+    /// Returns the last read of an object, if the object was then as it is now in the state.
     #[must_use]
     pub fn of(&self, address: &AbsResourceInstance, object: &Object) -> Option<&LastRead> {
         let found = self.0.get(&address.to_string())?;
         (found.object == digest_of(object)).then_some(found)
     }
 
-    /// Records the time of these reads, if the state contains the object as it was read.
+    /// Records the time of these reads. `state` is the prior state of the plan, which has the objects as they were read.
     pub fn record_reads(&mut self, reads: &[ReadInstance], state: &State, at: &str) {
         for read in reads {
             if let Some(object) = state.current(&read.address) {
@@ -98,7 +98,7 @@ impl LastReads {
 }
 
 impl LastRead {
-    /// Returns true if a data source was read with these arguments; `None` if that is not known.
+    /// Returns true if a data source was read with these arguments; `None` if no arguments were recorded.
     pub(crate) fn had_arguments(&self, digest: &str) -> Option<bool> {
         self.arguments.as_deref().map(|arguments| arguments == digest)
     }
@@ -107,12 +107,12 @@ impl LastRead {
 fn digest_of(object: &Object) -> String {
     match &object.attributes {
         Attributes::Json(json) => digest(json.as_str()),
-        // The next write of the state converts it to JSON, so it has no digest yet.
+        // Attributes in the flat form get no digest, because the next write of the state converts them to JSON.
         Attributes::Flat(_) => String::new(),
     }
 }
 
-/// Returns a digest of a text, so that the record has no values.
+/// Returns a digest of a text. The file contains digests only, so that it discloses no values.
 pub(crate) fn digest(text: &str) -> String {
     let whole = Sha256::digest(text.as_bytes());
     HEXLOWER.encode(&whole[..DIGEST])

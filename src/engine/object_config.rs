@@ -40,7 +40,7 @@ pub fn resource_schema<'s>(
             p.ephemeral.keys().collect(),
         ),
     };
-    // "data" is missing or superfluous, which is a better hint than a similar name.
+    // If the name exists as the other kind (resource or data source), that hint is better than one with a similar name.
     let other_mode = schemas.providers.get(provider).is_some_and(|p| match resource.mode {
         Mode::Managed => p.data_sources.contains_key(&resource.ty),
         Mode::List => false,

@@ -1,13 +1,13 @@
 //! Control of the concurrent requests to one provider: additive increase, multiplicative decrease.
 //!
-//! The limit is adapted after each round, which has as many requests as may run at once. If the requests took as long as ever and
-//! used all places, the limit grows by one; at the beginning, until requests become slower, it doubles. If they took somewhat
-//! longer, the limit shrinks by one, and if they took twice as long, by a fifth. When the provider reports throttling, the limit
-//! is halved at once; further reports about requests that were sent before that are ignored.
+//! The limit is adapted after each round, which has as many requests as may run at once. If the requests were no slower than usual and all
+//! permits were in use, the limit grows by one; until requests first become slower, it doubles. If requests were somewhat slower, the limit
+//! shrinks by one, and if they took twice as long, by a fifth. If the provider reports throttling, the limit is halved at once. Reports
+//! about requests that were sent before a decrease are then ignored.
 //!
-//! Times are compared within one kind of requests, because a read of one type may take ten times as long as that of another, and
-//! as medians of rounds, because network times vary. "As long as ever" is the shortest median so far. Nothing here reads a clock:
-//! times are passed in, so that the behaviour can be tested.
+//! Times are compared among requests of one kind only, because a read of one resource type may take ten times as long as a read of another.
+//! Medians of rounds are compared, because network times vary. Requests are slower than usual if the median exceeds the shortest median so
+//! far by the factor `FLAT`. The code reads no clock: callers pass times in, so that tests can simulate them.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -29,24 +29,24 @@ impl Default for Bounds {
     }
 }
 
-/// Limit at the start: the usual parallelism.
+/// Limit at the start: the default of `-parallelism`.
 const START: usize = 10;
 
-/// Times below this one count as equal: they are those of a provider that computes locally, and vary with the load of the
+/// Times below this one count as equal. A provider that only computes locally responds this fast, and its times vary with the load of the
 /// machine.
 const FLOOR: Duration = Duration::from_millis(5);
 
-/// Least number of requests in a round, so that a few slow ones do not decide.
+/// Minimum number of requests in a round, so that a few slow requests do not decide.
 const LEAST_ROUND: usize = 8;
 
-/// Relative times: up to the first one, requests take as long as ever; from the second one on, much longer.
+/// Factors of the shortest median: up to `FLAT`, requests are no slower than usual; from `STRAINED` on, they are much slower.
 const FLAT: f64 = 1.5;
 const STRAINED: f64 = 2.0;
 
-/// Number of requests from whose mean the usual time of their kind is computed.
+/// Number of first requests of a kind whose mean is the usual time of that kind.
 const FIRST: u32 = 8;
 
-/// Growth of the shortest median after each round: a provider may become slower for good.
+/// Factor by which the shortest median grows after each round, so that the control adapts to a provider that has become slower for good.
 const FORGETTING: f64 = 1.0005;
 
 /// A request that has ended.
@@ -54,12 +54,12 @@ const FORGETTING: f64 = 1.0005;
 pub struct Ended<K> {
     /// Kind of the request, within which times are compared.
     pub kind: K,
-    /// Time at which the request began, from any fixed point.
+    /// Time at which the request began, relative to any fixed instant.
     pub began: Duration,
     pub now: Duration,
-    /// False if the time is determined by the work of the request, and not by the load of the service.
+    /// False if the duration depends on the work of the request and not on the load of the service.
     pub timed: bool,
-    /// True if the provider reported that requests come too fast.
+    /// True if the provider reported throttling.
     pub throttled: bool,
     /// True if all permits were in use while the request ran.
     pub full: bool,
@@ -70,15 +70,15 @@ pub struct Ended<K> {
 pub struct Pace<K> {
     bounds: Bounds,
     limit: usize,
-    /// True until requests take longer, or are refused, for the first time.
+    /// True until requests first become slower or are throttled. The limit doubles meanwhile.
     begins: bool,
     /// Usual time of each kind: the mean of the first requests, in seconds, and their number.
     usual: HashMap<K, (f64, u32)>,
     /// Shortest median of the relative times of a round.
     shortest: f64,
-    /// Times of the round's requests, each relative to the usual time of its kind.
+    /// Durations of the round's requests, each divided by the usual time of its kind.
     round: Vec<f64>,
-    /// True if all permits were in use in this round.
+    /// True if all permits were in use at some time in this round.
     full: bool,
     /// Time of the last decrease.
     decreased: Option<Duration>,
@@ -112,7 +112,7 @@ impl<K: Eq + Hash> Pace<K> {
 
     /// Records a request that has ended, and adapts the limit.
     pub fn ended(&mut self, request: Ended<K>) {
-        // The request was sent before the last decrease, at the old rate, so it is no reason for another decrease.
+        // The request was sent before the last decrease, when the limit was higher, so it is no reason for another decrease.
         let is_echo = self.decreased.is_some_and(|at| request.began < at);
         if request.throttled {
             if !is_echo {
@@ -134,7 +134,7 @@ impl<K: Eq + Hash> Pace<K> {
         }
     }
 
-    /// Returns the time of a request in proportion to the usual one of its kind.
+    /// Returns the duration of a request divided by the usual time of its kind.
     fn relative(&mut self, kind: K, time: Duration) -> f64 {
         let time = time.max(FLOOR).as_secs_f64();
         let (usual, count) = self.usual.entry(kind).or_insert((time, 0));
@@ -148,7 +148,7 @@ impl<K: Eq + Hash> Pace<K> {
     fn end_round(&mut self, now: Duration) {
         let mut round = std::mem::take(&mut self.round);
         let full = std::mem::take(&mut self.full);
-        // The median is used, because a single request may take long for reasons of its own.
+        // The median is used, because single requests may be slow for other reasons than load.
         let middle = round.len() / 2;
         let (_, median, _) = round.select_nth_unstable_by(middle, f64::total_cmp);
         let strain = *median / self.shortest;
@@ -184,8 +184,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Simulates requests to a service that answers in `latency` as long as no more than `capacity` run, and in proportion later
-    /// if more do. With `refuses`, it reports throttling instead. Returns the control, and the limits over time.
+    /// Simulates requests to a service that answers in `latency` while at most `capacity` requests run, and proportionally later if more
+    /// run. With `refuses`, it reports throttling instead of answering later. Returns the control, and the limits over time.
     fn against(
         bounds: Bounds,
         latency: Duration,
@@ -354,7 +354,7 @@ mod tests {
                 let before = pace.limit();
                 pace.ended(Ended { kind, began: now.saturating_sub(MS * u32::try_from(took).unwrap()), now, timed: kind < 2, throttled, full });
                 prop_assert!(pace.limit() >= lowest.max(1) && pace.limit() <= (lowest + more).max(1));
-                // The limit never grows after a report of throttling, and at most doubles.
+                // After throttling is reported the limit never grows, and otherwise at most doubles.
                 prop_assert!(!throttled || pace.limit() <= before);
                 prop_assert!(pace.limit() <= 2 * before);
                 prop_assert!(pace.limit() >= before.min(before / 2).max(1));
@@ -363,8 +363,7 @@ mod tests {
     }
 
     proptest! {
-        // There are 176 services, and each case is a simulation of 600 steps: the usual 256 cases were half of the time of
-        // this crate's tests.
+        // With 176 services and 600 steps for each case, the default of 256 cases would take half of the test time of this crate.
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]

@@ -1,7 +1,7 @@
 //! A provider whose requests are measured, for a lane whose limit is adapted.
 //!
-//! Requests that change nothing (reads, data sources, plans) and that the provider refuses because they come too fast are sent
-//! again after a pause. A refused apply is not sent again, because only the provider knows whether it has had an effect.
+//! If a provider throttles a request that changes nothing (read, data source, plan), the request is repeated after a pause. A throttled
+//! apply request is not repeated, because only the provider knows whether it has had an effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::lanes::{Lane, Lanes, Outcome};
 
-/// Pauses before a request is sent again.
+/// Pauses before a throttled request is repeated. After the last one, the error is final.
 const PAUSES: [Duration; 6] = [
     Duration::from_millis(250),
     Duration::from_millis(500),
@@ -24,7 +24,7 @@ const PAUSES: [Duration; 6] = [
     Duration::from_secs(8),
 ];
 
-/// Texts by which providers and services report that requests come too fast, in lower case.
+/// Texts with which providers and services report throttling, in lower case.
 const THROTTLING: [&str; 10] = [
     "throttl",
     "rate exceeded",
@@ -38,13 +38,13 @@ const THROTTLING: [&str; 10] = [
     "slowdown",
 ];
 
-/// Returns true if a problem says that requests come too fast.
+/// Returns true if a problem reports throttling.
 fn is_throttling(problem: &Diagnostic) -> bool {
     let text = format!("{} {}", problem.summary, problem.detail).to_lowercase();
     if THROTTLING.iter().any(|known| text.contains(known)) {
         return true;
     }
-    // The number alone may mean anything, so a word must be beside it.
+    // The number 429 alone could have any meaning, so a word such as "status" must precede it.
     let mut words = text
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty());
@@ -56,7 +56,7 @@ fn is_throttling(problem: &Diagnostic) -> bool {
     })
 }
 
-/// Returns two flags: the answer reports that requests come too fast, and it failed for that reason.
+/// Returns two flags: the answer reports throttling, and the request failed because of it.
 fn judged<T>(answer: &Result<Answer<T>, Diagnostics>) -> (bool, bool) {
     let throttling = |problems: &mut dyn Iterator<Item = &Diagnostic>| {
         let found: Vec<&Diagnostic> = problems.filter(|d| is_throttling(d)).collect();
@@ -68,7 +68,7 @@ fn judged<T>(answer: &Result<Answer<T>, Diagnostics>) -> (bool, bool) {
     }
 }
 
-/// A provider in an adapted lane, whose requests are measured.
+/// A provider in a lane whose limit is adapted. Its requests are measured.
 pub(crate) struct Paced {
     provider: Arc<dyn Provider>,
     lane: Arc<Lane>,
@@ -80,8 +80,7 @@ impl Paced {
         Paced { provider, lane, lanes }
     }
 
-    /// Sends a request that changes nothing, and sends it again after a pause as long as the provider refuses it for coming
-    /// too fast.
+    /// Sends a request that changes nothing, and repeats it after a pause while the provider throttles it.
     async fn repeated<T, F>(
         &self,
         method: &'static str,
@@ -99,7 +98,7 @@ impl Paced {
             let outcome = if throttled { Outcome::Throttled } else { Outcome::Timed };
             self.lanes.ended(&self.lane, (method, ty.into()), began, outcome);
             match pauses.next().filter(|_| failed) {
-                // The request keeps its permit during the pause, so that fewer requests are sent.
+                // The permit is not returned during the pause, so that fewer requests are sent.
                 Some(pause) => tokio::time::sleep(*pause).await,
                 None => return answer,
             }

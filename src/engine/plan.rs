@@ -21,9 +21,9 @@ pub enum Mode {
     /// Changes that make the objects match the configuration.
     #[default]
     Normal,
-    /// The destruction of all objects.
+    /// Changes that destroy all objects.
     Destroy,
-    /// The update of the state to the refreshed objects.
+    /// Only an update of the state to the refreshed objects.
     RefreshOnly,
 }
 
@@ -39,11 +39,11 @@ pub enum Reason {
     ReplaceBecauseTainted,
     /// `-replace` names the object.
     ReplaceByRequest,
-    /// `replace_triggered_by` names a changed object.
+    /// An object that `replace_triggered_by` refers to has changed.
     ReplaceByTriggers,
     /// The configuration has no such resource.
     DeleteBecauseNoResourceConfig,
-    /// The kind of the instance key does not match the repetition argument of the resource.
+    /// The resource has gained, lost or changed `count` or `for_each`, so that instances have another kind of key.
     DeleteBecauseWrongRepetition,
     /// The index is beyond `count`.
     DeleteBecauseCountIndex,
@@ -53,7 +53,7 @@ pub enum Reason {
     DeleteBecauseEnabledFalse,
     /// The configuration has no such module instance.
     DeleteBecauseNoModule,
-    /// The configuration does not have the target of a move.
+    /// The target of a `moved` block is not in the configuration.
     DeleteBecauseNoMoveTarget,
     /// The state records `destroy = false` for an object whose block no longer has it.
     ForgetBecauseState,
@@ -66,7 +66,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns the name in JSON output, if it has one.
     #[must_use]
     pub fn as_json(self) -> Option<&'static str> {
         Some(match self {
@@ -95,17 +94,17 @@ impl Reason {
 pub struct ResourceChange {
     #[serde(with = "stored")]
     pub address: AbsResourceInstance,
-    /// The address before a move, if it differs.
+    /// The address before a move, if the object was moved.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub previous_address: Option<AbsResourceInstance>,
-    /// The key of the deposed object, if it is not the current one.
+    /// The key of the deposed object; `None` for the current object.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored")]
     pub deposed: Option<Arc<str>>,
     #[serde(with = "stored")]
     pub provider: AbsProviderConfig,
     /// Action on the object.
     pub action: Action,
-    /// Reason for the action, if the action does not imply it.
+    /// Reason for the action.
     pub reason: Reason,
     /// The prior object: null if there is none. Sensitive values are marked.
     #[serde(with = "stored")]
@@ -128,13 +127,13 @@ pub struct ResourceChange {
     pub identity: Option<Box<IdentityChange>>,
 }
 
-/// Import ID or identity of an imported object, as far as plans show and store it.
+/// Import ID or identity of an imported object, as plans show and store it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportedBy {
     Id(#[serde(with = "stored")] Arc<str>),
     Identity(#[serde(with = "stored::unmarked")] Value),
-    /// A sensitive ID or identity: only the provider gets it.
+    /// A sensitive ID or identity, which only the provider may see.
     Sensitive,
 }
 
@@ -158,14 +157,14 @@ pub struct OutputChange {
     /// The planned value: null if it is deleted; may be unknown.
     #[serde(with = "stored")]
     pub after: Value,
-    /// Set if the output is declared as sensitive, or was.
+    /// Set if the output is or was declared as sensitive.
     pub sensitive: bool,
 }
 
 stored::derived!(OutputChange);
 
-/// Objects and data sources that a plan has not read, because of a [partial refresh](crate::inputs::PartialRefresh). Objects
-/// that are in the state alone do not count.
+/// Objects and data sources that a plan has not read, because of a [partial refresh](crate::inputs::PartialRefresh). Objects that exist
+/// only in the state do not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unread {
     /// Value of the option `-refresh`.
@@ -186,7 +185,7 @@ pub struct UnreadInstance {
     pub last_read: Option<String>,
 }
 
-/// A plan. Its serialised form is that of saved plans; a new field is part of it, unless an attribute says otherwise.
+/// A plan. Saved plans contain its serialized form, so a new field becomes part of their format unless an attribute excludes it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     pub mode: Mode,
@@ -195,7 +194,7 @@ pub struct Plan {
     /// The values of the root variables, converted; ephemeral ones are null with their mark.
     #[serde(with = "stored")]
     pub variables: BTreeMap<Arc<str>, Value>,
-    /// The values of the root variables before conversion, for display, without ephemeral ones.
+    /// The values of the root variables as the user set them, before conversion, without ephemeral ones. Only for display.
     #[serde(with = "stored")]
     pub given_variables: BTreeMap<Arc<str>, Value>,
     /// The targets; empty for the whole configuration.
@@ -209,7 +208,7 @@ pub struct Plan {
     pub force_replace: Vec<AbsResourceInstance>,
     /// The changes of objects, no-ops included, sorted by address.
     pub changes: Vec<ResourceChange>,
-    /// The invocations of actions: those that the user asks for, then those of each resource instance, in order.
+    /// The invocations of actions: first those that the user requests, then those of each resource instance in the order of its triggers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invocations: Vec<ActionInvocation>,
     /// Address of `-invoke`, if it was used.
@@ -217,23 +216,24 @@ pub struct Plan {
     pub invoke: Option<AbsActionInstance>,
     /// Drift: the differences between the stored objects and the refreshed ones, sorted by address.
     pub drift: Vec<ResourceChange>,
-    /// Numbers and list of the objects that were not read, after a partial refresh.
+    /// After a partial refresh: the objects that were not read, and the number of objects that were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<Unread>,
-    /// Current objects and data sources that were read. Not part of a saved plan.
+    /// Current objects and data sources that were read, for the record of last reads. Not part of a saved plan.
     #[serde(skip)]
     pub reads: Vec<ReadInstance>,
     #[serde(with = "stored")]
     pub outputs: BTreeMap<Arc<str>, OutputChange>,
-    /// The state before planning. A saved plan has it beside its document.
+    /// The state before planning. In a saved plan it is a separate file.
     #[serde(skip)]
     pub previous_state: State,
-    /// The prior state: the state with refreshed objects. A saved plan has it beside its document.
+    /// The prior state: the state with refreshed objects. In a saved plan it is a separate file.
     #[serde(skip)]
     pub prior_state: State,
     /// The execution graph of the changes.
     pub graph: crate::execgraph::ExecGraph,
-    /// Attributes whose values the changes depend on: (resource instance or resource, path), for the drift display.
+    /// Attributes whose values the changes depend on, with the address of their resource or resource instance. Drift of other attributes is
+    /// not shown.
     #[serde(with = "stored")]
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
     /// The digests of the results of provider functions.
@@ -248,18 +248,18 @@ pub struct Plan {
     /// In a query: the results of the list blocks, by address. Not part of a saved plan.
     #[serde(skip)]
     pub queries: Vec<Arc<crate::query::QueryInstance>>,
-    /// In a destroy plan: the data sources of the state, which apply drops when no object depends on them.
+    /// In a destroy plan: the data sources of the state, which apply removes when no object depends on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "stored")]
     pub dropped_data: Vec<AbsResourceInstance>,
     /// Set if planning failed: the plan is incomplete and must not be applied.
     #[serde(default)]
     pub errored: bool,
-    /// Set if the plan was read from a file. Users who apply it may not have seen the warnings of planning.
+    /// Set if the plan was read from a file. The user who applies it may not have seen the warnings of planning.
     #[serde(skip)]
     pub saved: bool,
 }
 
-/// The part of a plan that is shown. A plan on a server has only this part.
+/// The part of a plan that is displayed. A plan of a remote run has only this part.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanView<'p> {
     pub mode: Mode,
@@ -272,7 +272,7 @@ pub struct PlanView<'p> {
     pub outputs: &'p BTreeMap<Arc<str>, OutputChange>,
     /// Attributes whose values the changes depend on.
     pub relevant_attributes: &'p [(AbsResourceInstance, Path)],
-    /// Numbers and list of the objects that were not read, after a partial refresh.
+    /// After a partial refresh: the objects that were not read, and the number of objects that were.
     pub unread: Option<&'p Unread>,
     /// The generated blocks of imported objects.
     pub generated_config: &'p BTreeMap<AbsResourceInstance, String>,
@@ -280,16 +280,16 @@ pub struct PlanView<'p> {
     pub errored: bool,
 }
 
-/// Numbers of a plan's changes. They end the line that begins with "Plan:".
+/// Totals of a plan's changes, for the line that begins with "Plan:".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Imported objects.
     pub imported: usize,
-    /// Created objects, new ones of replacements included.
+    /// Created objects, including the new objects of replacements.
     pub added: usize,
     /// Objects updated in place.
     pub changed: usize,
-    /// Destroyed objects, old ones of replacements included.
+    /// Destroyed objects, including the old objects of replacements.
     pub destroyed: usize,
     /// Objects that leave the state without being destroyed. Only OpenTofu counts them.
     pub forgotten: usize,
@@ -330,7 +330,7 @@ impl PlanView<'_> {
             invoked: self.invocations.len(),
             ..Totals::default()
         };
-        // A data source that leaves the state is not destroyed.
+        // A data source that leaves the state is not counted as destroyed.
         for change in self.changes.iter().filter(|change| !change.drops_data_source()) {
             totals.imported += usize::from(change.importing.is_some());
             let forgets = matches!(change.action, Action::Forget | Action::CreateThenForget);
@@ -358,13 +358,12 @@ impl PlanView<'_> {
 }
 
 impl ResourceChange {
-    /// Returns true if the change removes a data source from the state. That is no change of an object, and plans do not show it.
+    /// Returns true if the change removes a data source from the state. Plans do not show such a change, because no object changes.
     #[must_use]
     pub fn drops_data_source(&self) -> bool {
         self.action == Action::Delete && self.address.resource.resource.mode == addrs::Mode::Data
     }
 
-    /// Returns true if the object has another address than before.
     #[must_use]
     pub fn is_moved(&self) -> bool {
         self.previous_address
@@ -380,7 +379,7 @@ impl ResourceChange {
 }
 
 impl Plan {
-    /// Reads a plan from its document, with the states that are saved beside that.
+    /// Reads a saved plan from its document, and from the states that are separate files.
     ///
     /// # Errors
     /// The document is not that of a plan.
@@ -434,7 +433,7 @@ impl Plan {
                 .map(|(resource, _, key, instance)| (resource.instance(key.clone()), instance.clone()))
                 .collect()
         };
-        // Objects that were not read are shared by both states, so most comparisons only compare pointers.
+        // Both states share the objects that did not change, so most comparisons only compare pointers.
         let same = |a: &Arc<state::Object>, b: &Arc<state::Object>| {
             Arc::ptr_eq(a, b) || a.schema_version != b.schema_version || a == b
         };
@@ -463,7 +462,7 @@ impl Plan {
         !self.errored
             && match self.mode {
                 Mode::RefreshOnly => {
-                    // Unknown outputs cannot be stored.
+                    // An output that is not wholly known cannot be stored, so it is no reason to apply.
                     let news = |o: &OutputChange| o.action != Action::NoOp && o.after.is_wholly_known();
                     self.refreshes() || !self.invocations.is_empty() || self.outputs.values().any(news)
                 }

@@ -24,14 +24,14 @@ pub fn provider_config_value(
     let Some((source, block)) = source.and_then(|s| Some((s, s.block?))) else {
         return Ok(schema.block.empty_object());
     };
-    // Modules with provider configurations of their own cannot have `count` or `for_each`, so they have one instance.
+    // A module that contains provider blocks cannot have `count` or `for_each`, so it has one instance.
     let instance = source.node.path.0.iter().fold(ModuleInstance::root(), |m, name| {
         m.child(name.clone(), InstanceKey::None)
     });
     let repetition = match (evaluator.provider_expansion(address)?, &address.key) {
         (None, _) => Repetition::default(),
         (Some(expansion), Some(key)) => expansion.repetition(&InstanceKey::String(key.clone())),
-        // In static evaluation, the block stands for all instances.
+        // In static evaluation, the block represents all instances.
         (Some(_), None) => Expansion::Unknown { counted: false }.repetition(&InstanceKey::None),
     };
     let scope = evaluator.scope_with(&instance, repetition, None).ok_or(Reported)?;
@@ -48,7 +48,7 @@ pub fn is_declared(config: &Config, address: &AbsProviderConfig) -> bool {
         || config.provider_configs().iter().any(|s| s.address == address.block())
 }
 
-/// Evaluates a provider configuration, has it validated, and configures a process with it.
+/// Evaluates a provider configuration, has the provider validate it, and configures a process with it.
 pub async fn open(
     evaluator: &Evaluator<'_>,
     providers: &Providers<'_>,
@@ -72,7 +72,7 @@ pub async fn open(
     };
     let value = provider_config_value(evaluator, &schema.provider, address)?;
     if evaluator.lacks_files() && !value.is_wholly_known() {
-        // With an incomplete configuration, a provider might report existing objects as missing.
+        // A provider whose configuration lacks a value could connect to the wrong service, and report existing objects as missing.
         let detail = format!("The configuration of {address} depends on a file that does not exist.");
         return Err(fail(Diagnostic::error("Invalid provider configuration", detail).into()));
     }
@@ -85,7 +85,7 @@ pub async fn open(
     let running = providers.unconfigured(&address.provider).await.map_err(fail)?;
     let answer = running.validate_provider(value.clone()).await.map_err(fail)?;
     let mut problems = located(answer.diagnostics, written, address);
-    // The provider's message alone would not explain that a whole block is missing.
+    // The provider reports missing arguments, but cannot know that the whole block is missing.
     if problems.has_errors() && block.is_none() && schema.provider.block.attributes.values().any(|a| a.required) {
         problems.push(
             Diagnostic::error(

@@ -1,4 +1,4 @@
-//! Positions and addresses in the diagnostics of plugins, and the text about bugs in providers.
+//! Diagnostics of plugins: their position in the configuration, their address, and the text about bugs in providers.
 
 use std::fmt::Display;
 

@@ -22,18 +22,18 @@ use crate::requirements;
 pub struct Providers<'s> {
     source: &'s dyn ProviderSource,
     schemas: Schemas,
-    /// Processes that were started for their schema and are not configured yet.
+    /// Processes that were started to load their schemas, and are not configured yet.
     idle: Mutex<HashMap<addrs::Provider, Arc<dyn Provider>>>,
     open: Mutex<BTreeMap<AbsProviderConfig, Arc<dyn Provider>>>,
-    /// Values that the open provider configurations have.
+    /// Values with which the open provider configurations were configured.
     configured: Mutex<BTreeMap<AbsProviderConfig, Value>>,
     provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
     functions: Functions<'s>,
-    /// Lanes of the operation, which measure the requests of its providers.
+    /// Lanes that measure the requests of the providers.
     lanes: Option<Arc<Lanes>>,
 }
 
-/// Plugins that could be started, and the errors of the others.
+/// The plugins that could be started, and the errors of the others.
 pub(crate) struct Started<'s> {
     pub providers: Providers<'s>,
     pub diagnostics: Diagnostics,
@@ -59,7 +59,7 @@ async fn start_provider(
     match running.schema().await {
         Ok(schema) => Ok((running, schema)),
         Err(diagnostics) => {
-            // The functions' process is not among the providers that are closed at the end.
+            // Not yet one of the processes that `Providers::close` closes.
             running.close().await;
             Err(diagnostics.into())
         }
@@ -91,8 +91,8 @@ impl<'s> Providers<'s> {
         Providers::start_available(source, providers, provisioners, functions).await
     }
 
-    /// Starts these providers and provisioners concurrently, and loads their schemas. Providers whose functions are
-    /// called have a second process, which is never configured.
+    /// Starts these providers and provisioners concurrently, and loads their schemas. A provider whose functions are called gets a second
+    /// process, which is never configured.
     #[cfg(test)]
     pub async fn start(
         source: &'s dyn ProviderSource,
@@ -110,7 +110,7 @@ impl<'s> Providers<'s> {
         provisioners: impl IntoIterator<Item = Arc<str>>,
         functions: impl IntoIterator<Item = addrs::Provider>,
     ) -> Started<'s> {
-        // All at the same time, since each takes a while to start.
+        // Concurrently, since each plugin takes some time to start.
         let mut starting: FuturesUnordered<_> = providers
             .into_iter()
             .map(|provider| (provider, false))
@@ -180,7 +180,7 @@ impl<'s> Providers<'s> {
         Started { providers, diagnostics }
     }
 
-    /// Sets the lanes whose limits follow the requests of these providers.
+    /// Sets the lanes. Requests to providers with adapted lanes are then measured.
     #[must_use]
     pub(crate) fn in_lanes(self, lanes: Option<&Arc<Lanes>>) -> Providers<'s> {
         Providers {
@@ -200,12 +200,12 @@ impl<'s> Providers<'s> {
         &self.functions
     }
 
-    /// Returns a process of this provider without configuration: for validation and for upgrades of stored objects.
+    /// Returns a process of this provider for requests that need no configuration: validation, and upgrades of stored objects.
     pub async fn unconfigured(&self, provider: &addrs::Provider) -> Result<Arc<dyn Provider>, Diagnostics> {
         if let Some(running) = self.idle.lock().await.get(provider) {
             return Ok(running.clone());
         }
-        // A configured process answers these requests as well, and is running already.
+        // A configured process can answer such requests as well, which saves starting another one.
         if let Some((_, running)) = self
             .open
             .lock()
@@ -264,8 +264,7 @@ impl<'s> Providers<'s> {
         {
             self.functions.add_configured(address, running.clone(), known);
         }
-        // The process is stored before the result is checked, because a process whose configuration failed must
-        // be closed, too.
+        // The process is stored before the result is checked, so that it is closed even if its configuration failed.
         self.open.lock().await.insert(address.clone(), running);
         Ok(answer?.diagnostics)
     }
@@ -298,8 +297,8 @@ impl<'s> Providers<'s> {
         Ok(self.source.for_object(address, object, self.get(address).await?))
     }
 
-    /// Opens a provider configuration with the running provider that the plugin source offers for it (a mock, for
-    /// example). Returns true if there is one.
+    /// Opens a provider configuration with a running provider that the plugin source offers in place of a process, such as a mock. Returns
+    /// true if there is one.
     pub async fn adopt(&self, address: &AbsProviderConfig) -> bool {
         let Some(running) = self.source.stand_in(address) else {
             return false;
@@ -309,7 +308,7 @@ impl<'s> Providers<'s> {
         true
     }
 
-    /// Returns true if the plugin source offers a running provider for this provider configuration.
+    /// Returns true if the plugin source offers a running provider in place of a process for this provider configuration.
     pub fn has_stand_in(&self, address: &AbsProviderConfig) -> bool {
         self.source.stand_in(address).is_some()
     }
@@ -330,7 +329,7 @@ impl<'s> Providers<'s> {
         // provisioner running.
         let (providers, provisioners) = futures::join!(providers, provisioners);
         for failed in providers.into_iter().chain(provisioners).filter_map(Result::err) {
-            // Errors are only logged, because the operation ends the plugin's process in any case.
+            // Errors are only logged, because the plugin's process will be ended anyway.
             for diagnostic in failed {
                 tracing::warn!("a plugin did not stop: {}: {}", diagnostic.summary, diagnostic.detail);
             }

@@ -7,22 +7,22 @@ use syntax::{Diagnostic, Range};
 /// Objects that one instance of a `list` block has found.
 #[derive(Clone, Debug)]
 pub struct QueryInstance {
-    /// Address of the instance: `list.TYPE.NAME`, perhaps with a key.
+    /// Address of the instance: `list.TYPE.NAME`, with a key if the block has `count` or `for_each`.
     pub address: AbsResourceInstance,
-    /// Version of the identity schema of the objects.
+    /// Version of the identity schema of the listed objects.
     pub identity_version: u64,
-    /// Objects, in the order of the provider.
+    /// Objects, in the order in which the provider returned them.
     pub results: Vec<QueryResult>,
 }
 
 /// An object that a query has found.
 #[derive(Clone, Debug)]
 pub struct QueryResult {
-    /// Name of the object for users, from the provider.
+    /// Name that the provider has chosen for display.
     pub display_name: String,
-    /// Identity, which follows the current schema.
+    /// Identity of the object.
     pub identity: Value,
-    /// Object; null unless it was requested and the provider has it.
+    /// The object itself. Null if it was not requested, or the provider did not return it.
     pub object: Value,
     /// Generated configuration of the object, if it was requested.
     pub generated: Option<GeneratedImport>,

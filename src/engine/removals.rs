@@ -31,7 +31,7 @@ impl<'c> Removals<'c> {
                         let resource = resource.resource.in_module(&below(&resource.module));
                         out.resources.insert(resource, removed);
                     }
-                    // The addresses of the blocks have no instance keys.
+                    // The addresses of `removed` blocks cannot have instance keys.
                     Target::ModuleInstance(_) | Target::Resource(_) | Target::ResourceInstance(_) => {}
                 }
             }
@@ -39,7 +39,7 @@ impl<'c> Removals<'c> {
         out
     }
 
-    /// Returns the errors for removed resources and modules that are still declared.
+    /// Returns an error for each resource or module that has a `removed` block and is still declared.
     #[must_use]
     pub fn still_declared(&self, config: &Config) -> Diagnostics {
         let problem = |kind: &str, what: &dyn std::fmt::Display, range: &syntax::Range| {
@@ -61,13 +61,13 @@ impl<'c> Removals<'c> {
             .keys()
             .filter_map(|path| Some(problem("module", path, &config.call(path)?.range)));
         let mut out: Diagnostics = resources.chain(modules).collect();
-        // The order of the maps is random, but messages must be the same each time.
+        // The maps have a random order, so the errors are sorted to make the output reproducible.
         out.0
             .sort_by_cached_key(|d| d.subject.as_ref().map(|r| (r.file.to_string(), r.start.byte)));
         out
     }
 
-    /// Returns the block that names a resource itself, not its module.
+    /// Returns the `removed` block for the resource itself. Blocks for its modules do not count.
     #[must_use]
     pub fn of_resource(&self, address: &ConfigResource) -> Option<&'c Removed> {
         self.resources.get(address).copied()
@@ -79,8 +79,7 @@ impl<'c> Removals<'c> {
         self.says(address, false)
     }
 
-    /// Returns true if a block has `destroy = true` for a resource. A block without the argument does not overrule the
-    /// record in the state.
+    /// Returns true if a block has `destroy = true` for a resource. A block without that argument leaves the decision to the state.
     #[must_use]
     pub fn destroys(&self, address: &ConfigResource) -> bool {
         self.says(address, true)
@@ -90,7 +89,7 @@ impl<'c> Removals<'c> {
         if let Some(removed) = self.resources.get(address)
             && removed.destroy.is_some()
         {
-            // The block of the resource is more specific than those of its modules.
+            // A block for the resource takes precedence over blocks for its modules.
             return removed.destroy == Some(destroy);
         }
         let path = &address.module.0;

@@ -10,11 +10,10 @@ use state::State;
 
 use crate::removals::Removals;
 
-/// Returns the providers of the resources and actions of a configuration and of a state, and of the provider
-/// configurations.
+/// Returns the providers that a configuration and a state require: for resources, actions and provider blocks.
 #[must_use]
 pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
-    // Objects without a block need their provider, too, because it destroys them.
+    // Objects in the state without a resource block need their provider to be destroyed.
     let mut out: BTreeSet<Provider> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
     for node in config.nodes() {
         for resource in node.module.resources.values() {
@@ -38,7 +37,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
         let module = &node.module;
         let mut called = |calls: Vec<ProviderFunction>| {
             for call in calls {
-                // An undeclared local name is reported where the call is evaluated.
+                // Evaluation reports an undeclared local name, so it is skipped here.
                 let required = module.required_providers.get(&call.provider);
                 out.extend(required.map(|r| r.provider.clone()));
             }
@@ -116,7 +115,7 @@ pub fn function_providers_needed(config: &Config) -> BTreeSet<Provider> {
     out
 }
 
-/// Returns the provider functions that provisioners and their connections call.
+/// Returns the provider functions that provisioners and connection blocks call.
 fn in_provisioners(provisioners: &[Provisioner], connection: Option<&Connection>) -> Vec<ProviderFunction> {
     let connections = provisioners
         .iter()

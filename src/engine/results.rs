@@ -1,5 +1,5 @@
-//! Results of an apply, as soon as they are available, and intents before their operations. A result contains all
-//! objects of one instance, so a receiver can update its own copy of the state.
+//! Receiver of the results of an apply while it runs, and of the intents before its operations. A result contains all objects of one
+//! instance, so the receiver can update its own copy of the state.
 
 use addrs::{AbsProviderConfig, AbsResourceInstance};
 use async_trait::async_trait;
@@ -10,8 +10,8 @@ use syntax::Diagnostic;
 /// Receiver of results. It is called from several tasks concurrently and must not block.
 #[async_trait]
 pub trait ResultSink: Send + Sync {
-    /// Receives the objects of a changed instance. `answers` is the operation that has ended. The results of
-    /// one instance arrive in order. `None` means that the state has no entry for it.
+    /// Receives all objects of an instance after one has changed; `None` if the state has no entry for the instance any more. `answers`
+    /// tells which of the instance's intents the result belongs to. The results of one instance arrive in order.
     fn instance(
         &self,
         address: &AbsResourceInstance,
@@ -20,7 +20,7 @@ pub trait ResultSink: Send + Sync {
         answers: Answers,
     );
 
-    /// Records an intent. The operation begins when this returns, unless it is an error.
+    /// Records an intent. The operation begins only if this returns `Ok`.
     async fn begin(&self, _intent: &Intent) -> Result<(), Diagnostic> {
         Ok(())
     }
@@ -28,7 +28,7 @@ pub trait ResultSink: Send + Sync {
     /// Records the end of an operation, after its results have been received.
     fn end(&self, _intent: &Intent) {}
 
-    /// Returns when every received result would survive a crash, or can no longer be made durable.
+    /// Waits until all received results are durable, or cannot become durable any more because of an error.
     async fn settled(&self) {}
 }
 

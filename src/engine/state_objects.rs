@@ -32,11 +32,11 @@ pub fn stored_objects(state: &State, schemas: &Schemas, resource: &AbsResource) 
     instances.collect()
 }
 
-/// Objects of a state that an operation changes step by step. This is the object source of destroy plans and of
-/// their apply: a resource has the instances that the state has, even if the configuration has other ones.
+/// Objects of a state that an operation changes while it runs. This is the object source of destroy plans and of their apply: a resource
+/// has the instances in the state, even if the configuration declares other ones.
 #[derive(Clone)]
 pub struct StateObjects<'a> {
-    /// State of the operation, shared with it.
+    /// State that the operation changes.
     pub state: Arc<Mutex<State>>,
     pub schemas: &'a Schemas,
 }
@@ -64,8 +64,8 @@ impl ObjectSource for StateObjects<'_> {
     }
 }
 
-/// Object source of a plan with `-target` or `-exclude`, and of its apply: resources that are left out have the objects
-/// of the state, and instances without an object are left out of the values.
+/// Object source of a plan with `-target` or `-exclude`, and of its apply. Resources that are left out have the objects of the state, and
+/// instances without an object are left out of values.
 pub struct PartialObjects<'a>(pub StateObjects<'a>);
 
 impl ObjectSource for PartialObjects<'_> {

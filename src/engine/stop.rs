@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// A cancellation token. Clones share their state.
+/// Cancellation token. Clones refer to the same token.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Inner>);
 
@@ -18,7 +18,7 @@ struct Inner {
 }
 
 impl Stop {
-    /// Creates a token without a request.
+    /// Creates a token for which neither a stop nor a cancellation is requested.
     #[must_use]
     pub fn new() -> Stop {
         Stop::default()
@@ -59,7 +59,7 @@ impl Stop {
         }
     }
 
-    /// Waits for a request to stop.
+    /// Waits until a graceful stop is requested.
     pub async fn requested(&self) {
         loop {
             // The listener is created before the check, so that a request in between is not missed.

@@ -1,8 +1,8 @@
-//! Serialized form of a plan, for the types of other crates in it: values, paths, addresses.
+//! Serialized form of those parts of a plan whose types belong to other crates: values, paths, addresses.
 //!
-//! The types of a plan derive their form. A field whose type has none of its own has `#[serde(with = "stored")]`; a
-//! type without a form does not compile there. Addresses are texts. Values are msgpack with their type, as base64 text;
-//! their marks are lists of paths beside them.
+//! The types of this crate derive serde. A field of a type from another crate has `#[serde(with = "stored")]`, which compiles only if the
+//! type implements [`Stored`]. Addresses are stored as strings. Values are stored as msgpack with their type, in base64, and their marks as
+//! separate lists of paths.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -32,14 +32,14 @@ pub(crate) trait Stored: Sized {
     fn load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
-/// A type whose serialized form is a text.
+/// A type whose serialized form is a string.
 trait Text: Sized {
     type Error: Display;
     fn text(&self) -> String;
     fn parse(text: &str) -> Result<Self, Self::Error>;
 }
 
-/// A text that is none of the keywords of a type.
+/// Error for a string that is not one of the keywords of a type.
 struct UnknownWord(String);
 
 impl Display for UnknownWord {
@@ -155,7 +155,7 @@ impl<T: Text> Stored for T {
     }
 }
 
-/// A borrowed value in its stored form.
+/// Wrapper that serializes a reference in its stored form.
 struct Ref<'a, T>(&'a T);
 
 impl<T: Stored> Serialize for Ref<'_, T> {
@@ -164,7 +164,7 @@ impl<T: Stored> Serialize for Ref<'_, T> {
     }
 }
 
-/// A value in its stored form.
+/// Wrapper that deserializes a value from its stored form.
 struct Own<T>(T);
 
 impl<T: Stored> Serialize for Own<T> {
@@ -233,7 +233,7 @@ impl<K: Text + Ord, V: Stored> Stored for BTreeMap<K, V> {
     }
 }
 
-/// Gives a type of this crate the derived form also inside of maps and pointers.
+/// Implements [`Stored`] for a type of this crate by its serde form, so that it can be used inside collections and pointers.
 macro_rules! derived {
     ($ty:ty) => {
         impl $crate::stored::Stored for $ty {
@@ -250,13 +250,12 @@ macro_rules! derived {
 
 pub(crate) use derived;
 
-/// Serialized form of values without marks: msgpack with their type, in base64.
+/// Serialized form of values without marks: msgpack that includes the type, in base64.
 pub(crate) mod unmarked {
     use super::*;
 
     pub(crate) fn serialize<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
-        // The value is encoded as a dynamic value, which carries its type, because plans are read without
-        // schemas.
+        // Encoded as a dynamic value, which includes its type, because plans are read without schemas.
         let bytes = cty::msgpack::encode(value, &Type::Dynamic).map_err(S::Error::custom)?;
         serializer.serialize_str(&BASE64.encode(&bytes))
     }
@@ -281,7 +280,7 @@ pub(crate) mod bytes {
     }
 }
 
-/// Form of a value whose marks are elsewhere, or that has none.
+/// Form of a value that has no marks, or whose marks are stored elsewhere.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Unmarked(#[serde(with = "unmarked")] pub(crate) Value);
 
@@ -291,11 +290,11 @@ impl Unmarked {
     }
 }
 
-/// Form of a value. Deprecations are not stored: planning has warned of them.
+/// Form of a value with its marks. Deprecation marks are not stored, because planning has reported them.
 #[derive(Serialize, Deserialize)]
 struct MarkedForm {
     value: Unmarked,
-    // Left out if there are no marks, as in most values.
+    // Omitted if there are no marks, as in most values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Own<Path>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! Walk of a dependency graph, independent of what its nodes are.
+//! Concurrent walk of a dependency graph with any kind of nodes.
 
 use std::future::Future;
 
@@ -36,7 +36,7 @@ where
         graph.node_indices().filter(|n| waiting[n.index()] == 0).collect();
     let mut running = FuturesUnordered::new();
     loop {
-        // With a limit of zero the walk would visit nothing.
+        // A limit of zero counts as one, because the walk would otherwise visit nothing.
         while running.len() < limit.max(1) {
             let Some(node) = ready.pop_front() else { break };
             if has_failed_dependency[node.index()] {

@@ -1,4 +1,4 @@
-//! Environment variables: read once by `main` and passed on, so that tests can use others.
+//! Environment variables. Only `main` reads those of the process, and passes them on, so that tests can use others.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,14 +16,12 @@ impl<M: Into<BTreeMap<String, String>>> From<M> for Environment {
 }
 
 impl Environment {
-    /// Collects the variables of the process. Variables that are not Unicode are dropped, except those of Monoform's
-    /// settings.
+    /// Collects the variables of the process. Variables that are not Unicode are dropped, unless their names begin with `MONOFORM_`.
     pub fn read(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
         let text = |(name, value): (OsString, OsString)| {
             let name = name.into_string().ok()?;
             let value = match value.into_string() {
-                // If a setting were dropped, that could switch off a check. A damaged value is reported where it
-                // is used.
+                // Dropping a setting of this program could turn off a check. The invalid value is reported where it is used.
                 Err(value) if name.starts_with("MONOFORM_") => value.to_string_lossy().into_owned(),
                 value => value.ok()?,
             };
@@ -60,7 +58,7 @@ impl Environment {
             .or_else(std::env::home_dir)
     }
 
-    /// Returns the paths of the user's CLI configuration, at those of a tool.
+    /// Returns the paths of the user's CLI configuration for a tool (Terraform or OpenTofu).
     #[must_use]
     pub fn cli_configuration(&self, tool: Tool) -> Option<CliPaths> {
         let home = self.home();
@@ -72,8 +70,8 @@ impl Environment {
         Os::CURRENT.cli_configuration(tool, surroundings)
     }
 
-    /// Replaces `$NAME` and `${NAME}` by the rules of Go's `os.Expand`. Unset variables become empty; the second result has their
-    /// names.
+    /// Replaces `$NAME` and `${NAME}` by the rules of Go's `os.Expand`. Unset variables are replaced by nothing, and their names are
+    /// returned as the second result.
     #[must_use]
     pub fn expand(&self, text: &str) -> (String, Vec<String>) {
         let mut out = String::with_capacity(text.len());
@@ -104,7 +102,7 @@ fn reference(text: &str) -> (Option<&str>, &str) {
         let (name, tail) = inner.split_once('}').unwrap_or(("", inner));
         return (Some(name), tail);
     }
-    // The names of special shell parameters have one character.
+    // Special shell parameters have names of one character.
     let end = match text.starts_with(|c: char| "*#$@!?-".contains(c) || c.is_ascii_digit()) {
         true => 1,
         false => text

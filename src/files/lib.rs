@@ -1,15 +1,14 @@
 //! Output files, temporary files, and environment variables.
 //!
-//! [`Output`] writes every file that users name or find later: states, backups, plans, the dependency lock file,
-//! formatted configuration, indexes of mirrors. Readers see the old contents or the new, and a rename never turns a
-//! pipe, a device or a link into a file.
+//! [`Output`] writes every file that users name or find later: states, backups, plans, the dependency lock file, formatted configuration,
+//! indexes of mirrors. Readers see either the old or the new contents, and a pipe, a device or a link is never replaced by a regular file.
 //!
 //! [`temporary`] creates files and directories for the lifetime of a process. Leftovers of a killed process are
 //! distinguished from files in use, and the next process removes them.
 //!
-//! [`mounts`] has directories in memory that have paths in the file system.
+//! [`mounts`] has directories in memory that look like directories of the file system.
 //!
-//! [`private_directory`] and [`open_private`] are for files that a user keeps, and that nobody else may have written.
+//! [`private_directory`] and [`open_private`] are for files that no other user may have written.
 //!
 //! [`Environment`] has the environment variables, for every crate that reads them.
 //!

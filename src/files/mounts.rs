@@ -1,5 +1,5 @@
-//! Directories in memory that have paths in the file system, for this process only: without a writable directory,
-//! module packages are read from them as if unpacked.
+//! Directories in memory that look like directories of the file system to this process. If no directory can be written, module packages are
+//! read from them as if they were unpacked.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ const MAX_LINKS: usize = 40;
 /// A directory in memory with all its descendants.
 #[derive(Debug, Default)]
 pub struct Directory {
-    /// Descendants by path with slashes, without the directory itself.
+    /// Files, links and directories, by their paths with slashes relative to this directory.
     nodes: BTreeMap<String, Node>,
 }
 
@@ -29,8 +29,7 @@ impl Directory {
         self.add(path, Node::File(content.into()));
     }
 
-    /// Adds a symbolic link, whose target is relative to the link's directory. A link to a place outside this directory
-    /// is broken.
+    /// Adds a symbolic link, whose target is relative to the link's directory. A link that leads out of this directory counts as broken.
     pub fn add_link(&mut self, path: &str, target: &str) {
         self.add(path, Node::Link(target.to_owned()));
     }
@@ -55,7 +54,7 @@ impl Directory {
             match step {
                 "" | "." => continue,
                 ".." => {
-                    // A step above the root would leave the directory.
+                    // `..` at the root would leave the directory.
                     done.pop().ok_or(ErrorKind::NotFound)?;
                     found = Found::Directory;
                     continue;
@@ -73,7 +72,7 @@ impl Directory {
                         return Err(ErrorKind::NotFound.into());
                     }
                     done.pop();
-                    // The steps are added in reverse, so that the first step of the target comes next.
+                    // The steps are put in front in reverse order, so that the first step of the target comes next.
                     for step in target.rsplit('/') {
                         rest.push_front(step);
                     }
@@ -84,7 +83,7 @@ impl Directory {
         Ok((done.join("/"), found))
     }
 
-    /// Returns the names in a directory, whose path has no links, and true for each directory.
+    /// Returns the names in a directory, each with true if it is a directory. The path must not contain links.
     fn names(&self, path: &str) -> Vec<(String, bool)> {
         let prefix = match path {
             "" => String::new(),
@@ -107,7 +106,7 @@ enum Found<'d> {
     Directory,
 }
 
-/// Mounted directories by path. Methods with a path return `None` if the path is in none of them.
+/// Mounted directories by path. Methods with a path return `None` if the path is not in a mounted directory.
 #[derive(Debug)]
 pub struct Mounts {
     base: PathBuf,
@@ -117,7 +116,7 @@ pub struct Mounts {
 
 #[derive(Clone, Debug)]
 struct Mount {
-    /// The path as the caller wrote it.
+    /// Path of the mount, as the caller wrote it.
     at: String,
     directory: Arc<Directory>,
 }
@@ -139,13 +138,13 @@ impl Mounts {
         }
     }
 
-    /// Mounts a directory at a path, over a file or directory of the disk.
+    /// Mounts a directory at a path, and hides what the disk has there.
     pub fn mount(&self, at: &str, directory: Arc<Directory>) {
         let mount = Mount {
             at: at.to_owned(),
             directory,
         };
-        // A panic cannot leave the table incomplete, because its only change is one insertion.
+        // The lock can be used after a panic, because the only change is a single insertion.
         let mut mounted = self.mounted.write().unwrap_or_else(PoisonError::into_inner);
         mounted.insert(self.absolute(Path::new(at)), mount);
     }
@@ -168,15 +167,14 @@ impl Mounts {
         Some(content)
     }
 
-    /// Returns true if a directory is at the path; an error if nothing is.
+    /// Returns true if the path is a directory, and false if it is a file. It is an error if nothing exists there.
     pub fn is_dir(&self, path: &Path) -> Option<io::Result<bool>> {
         let (mount, inside) = self.mount_of(path)?;
         let found = mount.directory.find(&inside);
         Some(found.map(|(_, found)| matches!(found, Found::Directory)))
     }
 
-    /// Returns the names in a directory, and true for each directory. Links count as their targets; broken links are
-    /// left out.
+    /// Returns the names in a directory, each with true if it is a directory. Links count as their targets, and broken links are left out.
     pub fn entries(&self, path: &Path) -> Option<io::Result<Vec<(String, bool)>>> {
         let (mount, inside) = self.mount_of(path)?;
         let names = match mount.directory.find(&inside) {
@@ -187,7 +185,7 @@ impl Mounts {
         Some(names)
     }
 
-    /// Returns the names in a directory of the disk that are part of the paths of mounted directories.
+    /// Returns the names that mounts add to a directory of the disk: the first steps of the paths of mounts below it.
     #[must_use]
     pub fn names_above(&self, path: &Path) -> BTreeSet<String> {
         let path = self.absolute(path);
@@ -212,7 +210,7 @@ impl Mounts {
         })
     }
 
-    /// Returns the mounted directory with this path, and the path in it.
+    /// Returns the mount that contains this path, and the path relative to it.
     fn mount_of(&self, path: &Path) -> Option<(Mount, String)> {
         let path = self.absolute(path);
         let mounted = self.mounted.read().unwrap_or_else(PoisonError::into_inner);
@@ -221,13 +219,13 @@ impl Mounts {
         Some((mount.clone(), inside))
     }
 
-    /// Makes a path absolute and removes `.` and `..`, without access to the disk.
+    /// Makes a path absolute, and removes `.` and `..` by text, without accessing the disk.
     fn absolute(&self, path: &Path) -> PathBuf {
         let mut out = PathBuf::new();
         for step in self.base.join(path).components() {
             match step {
                 Component::CurDir => {}
-                // The step is removed from the text, because the path may not exist on the disk.
+                // Removed from the text only, because the path may not exist on the disk.
                 Component::ParentDir => drop(out.pop()),
                 step => out.push(step),
             }

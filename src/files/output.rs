@@ -1,4 +1,4 @@
-//! Output files: regular files are replaced by a rename, others are written in place.
+//! Output files: regular files are replaced by a rename, other kinds are written in place.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor, Read as _, Seek, SeekFrom, Write};
@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use crate::temporary;
 
-/// The maximum number of symbolic links to a file that does not exist yet.
+/// The maximum number of symbolic links in a chain to a file that does not exist yet.
 const MAX_LINKS: usize = 40;
 
 /// The mode and durability of an output file.
@@ -25,19 +25,19 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// States: new ones are private to the owner, existing ones keep their mode.
+    /// States: a new file is private to its owner, and a replaced file keeps its mode.
     pub const STATE: Policy = Policy {
         mode: 0o600,
         keep_mode: true,
         durable: true,
     };
-    /// Plans: private to the owner, whatever the mode of a replaced file.
+    /// Plans: private to the owner, even if the replaced file was not.
     pub const SECRET: Policy = Policy {
         mode: 0o600,
         keep_mode: false,
         durable: true,
     };
-    /// Configuration, lock files and indexes: readable by others as far as the umask allows.
+    /// Configuration, lock files and indexes: readable by others, as far as the umask allows.
     pub const SHARED: Policy = Policy {
         mode: 0o666,
         keep_mode: true,
@@ -47,9 +47,9 @@ impl Policy {
 
 /// A file that is being written. Nothing is visible before [`Output::commit`]; dropping it before has no effect.
 ///
-/// - A regular file, or none, is replaced by a rename. It keeps its owner as far as that is allowed. Symbolic links are
-///   followed, so that the link stays a link.
-/// - Pipes, sockets, devices, and everything below `/dev` or `/proc`, are written in place.
+/// - A regular file is created or replaced by a rename. A replaced file keeps its owner, if that is permitted. Symbolic links are followed,
+///   so that a link stays a link.
+/// - Pipes, sockets, devices, and everything below `/dev` or `/proc` are written in place.
 /// - So is a regular file that cannot be replaced, because the directory cannot be written or the file is a mount point.
 #[derive(Debug)]
 pub struct Output {
@@ -74,7 +74,7 @@ impl Output {
             Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(_) if !is_replaceable(path) => Target::Into(Cursor::default()),
             Ok(old) => {
-                // A link stays a link, because its target is what the rename replaces.
+                // The rename replaces the target of a link, so the link itself is kept.
                 let place = system::files::canonicalize(path)?;
                 match begin(&place, policy, Some(&old)) {
                     Ok(new) => Target::Replaced { new, place },
@@ -96,7 +96,7 @@ impl Output {
         })
     }
 
-    /// Moves the file to its path. Blocks on a pipe until there is a reader.
+    /// Moves the file to its path. If the path is a pipe, this blocks until there is a reader.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written. A file that is replaced by rename is then unchanged.
@@ -104,8 +104,7 @@ impl Output {
         match self.target {
             Target::Into(contents) => write_into(&self.path, &contents.into_inner()),
             Target::Replaced { new, place } => {
-                // Without this sync, a power failure after the rename could leave an empty file in place of the old
-                // one.
+                // Without this sync, a power failure after the rename could leave an empty file instead of the old one.
                 if self.policy.durable {
                     new.as_file().sync_all()?;
                 }
@@ -117,7 +116,7 @@ impl Output {
                         }
                         Ok(())
                     }
-                    // A file that is a mount point, as in containers, cannot be replaced.
+                    // A mount point, as in containers, cannot be replaced by a rename, so it is written in place.
                     Err(e) if keeps_names(&e.error) && place.exists() => {
                         let mut contents = Vec::new();
                         let mut new = e.file;
@@ -188,7 +187,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
             Ok(())
         }
         Err(e) if keeps_names(&e) && old.is_some() => {
-            // The file may have been replaced by a link meanwhile.
+            // Another program may have put a link there meanwhile, which must not be followed.
             let file = system::files::no_follow(OpenOptions::new().write(true)).open(path)?;
             write_into_file(file, contents)
         }
@@ -196,7 +195,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
     }
 }
 
-/// Returns true if a rename may put a file at this path: there is a regular file with one name, or nothing.
+/// Returns true if a rename can put a file at this path: there is no file, or a regular file without other hard links.
 #[must_use]
 pub fn is_replaceable(path: &Path) -> bool {
     // Paths below these directories are open files of processes, which a rename would not change.
@@ -209,7 +208,7 @@ pub fn is_replaceable(path: &Path) -> bool {
     }
 }
 
-/// Returns true if the error concerns the names in a directory, which writing in place does not change.
+/// Returns true if an error of a rename is about the entry in the directory, so that writing in place can succeed.
 fn keeps_names(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -220,7 +219,7 @@ fn keeps_names(error: &io::Error) -> bool {
     )
 }
 
-/// Moves a file to its path by a rename. On Windows, repeats that while another program has the old file open.
+/// Moves a file to its path by a rename. On Windows, the rename is repeated while another program has the old file open.
 fn persist(mut new: NamedTempFile, place: &Path) -> Result<File, tempfile::PersistError> {
     let mut again = WhileInUse::new(Os::CURRENT);
     loop {
@@ -234,7 +233,7 @@ fn persist(mut new: NamedTempFile, place: &Path) -> Result<File, tempfile::Persi
 fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result<NamedTempFile> {
     let new = temporary::file(directory(place), policy.mode)?;
     if let Some(old) = old {
-        // Only root may change the owner. For other users, the writer becomes the owner.
+        // Only root may change the owner. For other users, the new file belongs to the writer.
         let _ = system::files::take_owner(new.as_file(), old);
         // The mode is set after the owner, because changing the owner clears the setuid and setgid bits.
         if policy.keep_mode {
@@ -261,7 +260,7 @@ fn write_into(path: &Path, contents: &[u8]) -> io::Result<()> {
 
 fn write_into_file(mut file: File, contents: &[u8]) -> io::Result<()> {
     let regular = file.metadata()?.is_file();
-    // Pipes and devices can be neither truncated nor synced.
+    // Only a regular file can be truncated and synced.
     if regular {
         file.set_len(0)?;
     }
@@ -279,13 +278,13 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Syncs the directory of a file, so that its name is on the disk: see [`sync_directory`].
+/// Syncs the directory of a file, so that the file's name is on the disk; see [`sync_directory`].
 pub fn sync_directory_of(file: &Path) {
     sync_directory(directory(file));
 }
 
-/// Syncs the names in a directory to the disk. Failure is not an error: some file systems do not support it, and only
-/// the latest write could be lost.
+/// Syncs the names in a directory to the disk. Errors are ignored, because some file systems do not support this, and only the latest write
+/// could be lost.
 fn sync_directory(dir: &Path) {
     if let Err(e) = system::files::sync_directory(dir) {
         tracing::debug!("cannot sync {}: {e}", dir.display());

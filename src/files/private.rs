@@ -1,4 +1,4 @@
-//! Files and directories that only this user can have written.
+//! Files and directories that only this user can have written, such as caches of credentials.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use system::files::{DirBuilderExt as _, is_own, no_follow_and_no_wait, rights_of_others};
 
-/// Returns true if a file or directory belongs to this user, and others cannot write to it.
+/// Returns true if a file or directory belongs to this user and is not writable by others.
 fn is_ours(meta: &fs::Metadata) -> bool {
     is_own(meta) && rights_of_others(meta) & 0o022 == 0
 }
 
-/// Creates a directory, with those above it, that only this user can use. An existing directory must be private already.
+/// Creates a directory that only this user can use, and its missing parents. If the directory exists, it must be private.
 ///
 /// # Errors
 /// The directory cannot be created; [`io::ErrorKind::PermissionDenied`] if others can write to it.
@@ -27,10 +27,10 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
 /// Opens a regular file of this user for reading. Links are not followed.
 ///
 /// # Errors
-/// The file cannot be opened; [`io::ErrorKind::PermissionDenied`] if it is another user's, others can write to it, or it
-/// is not a regular file.
+/// The file cannot be opened; [`io::ErrorKind::PermissionDenied`] if it belongs to another user, is writable by others, or is not a regular
+/// file.
 pub fn open_private(path: &Path) -> io::Result<File> {
-    // Opening a pipe in its place must not block.
+    // The flags make opening a pipe with this name return at once instead of blocking.
     let file = no_follow_and_no_wait(OpenOptions::new().read(true)).open(path)?;
     let meta = file.metadata()?;
     if meta.is_file() && is_ours(&meta) {

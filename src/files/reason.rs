@@ -1,14 +1,13 @@
-//! Descriptions of the reasons of failed file operations and processes.
+//! Texts for the reasons of failed file operations and processes, to be used in messages.
 
 use std::fmt::Display;
 use std::io;
 
-/// Returns the operating system's reason for an error, without its number: part of a sentence, in lower case, without a
-/// full stop.
+/// Returns the operating system's text for an error, without its number. It is part of a sentence: in lower case, without a full stop.
 #[must_use]
 pub fn io_reason(error: &io::Error) -> String {
     let text = error.to_string();
-    // The `tempfile` crate appends the path, which the user does not know.
+    // The `tempfile` crate appends the path of the temporary file, which means nothing to the user.
     let text = match text.rsplit_once(" at path \"") {
         Some((reason, path)) if path.ends_with('"') => reason,
         _ => &text,
@@ -23,8 +22,8 @@ pub fn io_reason(error: &io::Error) -> String {
     plain(text)
 }
 
-/// Returns the reason of a JSON error from the parser's message, with its position if it has one: part of a sentence,
-/// in lower case, without a full stop.
+/// Returns the reason of a JSON error from the parser's message, with the position if there is one. It is part of a sentence: in lower
+/// case, without a full stop.
 #[must_use]
 pub fn json_reason(message: impl Display) -> String {
     let message = message.to_string();
@@ -39,11 +38,11 @@ pub fn json_reason(message: impl Display) -> String {
     }
 }
 
-/// Returns the reason as [`json_reason`] does, for a message without a position.
+/// Returns the reason of a JSON error from a message without a position; see [`json_reason`].
 #[must_use]
 pub fn json_mistake(message: &str) -> String {
     let quoted = |text: &str| text.split('`').nth(1).unwrap_or_default().to_owned();
-    // The parser has no structured form of these errors: its message is the only source.
+    // The parser reports these errors only as text, so the text is analyzed.
     let found = message
         .strip_prefix("invalid type: ")
         .or(message.strip_prefix("invalid value: "));
@@ -141,8 +140,7 @@ fn found_in_words(found: &str) -> Option<String> {
     })
 }
 
-/// Removes the numbers of the operating system's errors from a text, the capital letter at its beginning, and full stops at
-/// its end.
+/// Removes from a text the numbers of the operating system's errors, the capital letter at the beginning, and full stops at the end.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -156,7 +154,7 @@ pub fn plain(text: &str) -> String {
     out.truncate(out.trim_end_matches('.').len());
     let mut letters = out.chars();
     match (letters.next(), letters.next()) {
-        // Two capitals begin an abbreviation, which keeps them.
+        // An abbreviation at the beginning, such as TLS, keeps its capital letters.
         (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
             let tail = out.get(first.len_utf8()..).unwrap_or_default();
             first.to_lowercase().chain(tail.chars()).collect()

@@ -1,7 +1,7 @@
-//! Temporary files and directories that can be distinguished from leftovers.
+//! Temporary files and directories. Leftovers of killed processes are recognized and removed.
 //!
-//! Their names have the form `.monoform-XXXXXX.tmp`, and the process holds a lock (`flock`) on each. The lock ends with
-//! its holder, however that ends, and is visible in other containers, where process numbers mean nothing.
+//! Their names have the form `.monoform-XXXXXX.tmp`, and the process holds a lock (`flock`) on each. The lock ends with the process, even
+//! if that is killed. Unlike a process ID, it also has a meaning in other containers.
 
 #![expect(clippy::disallowed_methods, reason = "leftovers are recognized by their age")]
 
@@ -23,11 +23,10 @@ const SUFFIX: &str = ".tmp";
 // A younger file may not have its lock yet: creation and lock are two steps.
 const AGE: Duration = Duration::from_secs(60);
 
-/// A directory that only this user can use, whatever the umask. Removed when dropped.
+/// A directory that only this user can use, whatever the umask is. It is removed when dropped.
 #[derive(Debug)]
 pub struct PrivateDirectory {
-    // The lock is declared before the directory, so that it is dropped first: on Windows, a directory with an
-    // open file cannot be removed.
+    // Fields are dropped in order, so the lock comes before the directory: on Windows, a directory with an open file cannot be removed.
     _lock: Option<File>,
     dir: TempDir,
 }
@@ -40,7 +39,7 @@ impl PrivateDirectory {
     pub fn create_in(parent: &Path) -> io::Result<PrivateDirectory> {
         sweep_once(parent);
         let dir = named(&mut Builder::new(), 0o700).tempdir_in(parent)?;
-        // The umask may have removed permissions of the owner, too.
+        // The umask may have removed permissions of the owner, so the mode is set again.
         set_mode(dir.path(), 0o700)?;
         let lock = open_directory(dir.path()).ok().filter(try_mark);
         Ok(PrivateDirectory { _lock: lock, dir })
@@ -52,11 +51,11 @@ impl PrivateDirectory {
     }
 }
 
-/// Creates a temporary file in a directory, to be renamed later, and removes leftovers from the directory.
+/// Creates a temporary file in a directory, where it will be renamed, and removes leftovers from the directory.
 pub(crate) fn file(dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
     sweep_once(dir);
     let file = named(&mut Builder::new(), mode).tempfile_in(dir)?;
-    // Without support of locks, leftovers stay.
+    // If the file system does not support locks, leftovers are not removed.
     try_mark(file.as_file());
     Ok(file)
 }
@@ -112,18 +111,17 @@ fn remove_leftover(path: &Path) -> io::Result<bool> {
         .ok()
         .and_then(|modified| SystemTime::now().duration_since(modified).ok())
         .is_some_and(|age| age >= AGE);
-    // In a shared directory a name proves nothing: other users can create an entry of this name, such as a
-    // link.
+    // In a shared directory, another user may have created an entry with such a name, for example a link, so its kind is checked.
     let kind = found.file_type();
     if !old || !is_own(&found) || !(kind.is_file() || kind.is_dir()) {
         return Ok(false);
     }
-    // The entry may have been replaced by a link since.
+    // The entry may have been replaced by a link after the check, so links are not followed.
     let file = match kind.is_dir() {
         true => open_for_removal(path)?,
         false => no_follow(OpenOptions::new().read(true)).open(path)?,
     };
-    // Another process that is still running holds the lock, perhaps in another container.
+    // A running process holds the lock, perhaps in another container.
     if !try_mark(&file) {
         return Ok(false);
     }

@@ -1,4 +1,4 @@
-//! Bookmark file, which `plan -out` writes for a plan that is saved on the server: the run and its host.
+//! Bookmark: the file that `plan -out` writes for a plan on the server. It names the run and its host.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use serde_json::{Value as Json, json};
 use syntax::Diagnostic;
 use tfe::{Run, RunStatus};
 
-/// Limit of the size of such a file in bytes.
+/// Maximum size of a bookmark in bytes.
 const LIMIT: u64 = 64 * 1024;
 
-/// Contents of the file. Its form is Terraform's, so that each program can apply the plans of the other.
+/// Contents of the file. The format is Terraform's, so that each program can apply a plan that the other one has saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bookmark {
     pub run_id: String,
@@ -51,7 +51,7 @@ impl Bookmark {
         if hostname.is_empty() {
             return Err(failed("it names no host"));
         }
-        // The identifier becomes part of a URL, and the file may come from anybody.
+        // The ID becomes part of a URL, and the file may come from another person.
         if !run.starts_with("run-") {
             return Err(failed("it names no run"));
         }
@@ -62,7 +62,7 @@ impl Bookmark {
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Diagnostic> {
         let document = json!({"remote_plan_format": 1, "run_id": self.run_id, "hostname": self.hostname});
-        // The file has no secrets: applying it requires a token for the host.
+        // The file contains no secrets: applying the plan requires a token for the host.
         files::replace(path, document.to_string().as_bytes(), files::Policy::SHARED).map_err(|e| {
             Diagnostic::error(
                 "Failed to write the plan file",
@@ -77,8 +77,7 @@ impl Bookmark {
 }
 
 fn document(path: &Path) -> Option<Json> {
-    // A saved plan of this program, or any other large file, is not read into memory only to find out that it is no
-    // bookmark.
+    // Large files, such as saved plans of this program, are not bookmarks, so they are not read.
     let is_small = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LIMIT);
     serde_json::from_slice(&is_small.then(|| std::fs::read(path).ok())??).ok()
 }

@@ -9,7 +9,7 @@ use crate::run::{Ended, Remote, Step};
 use crate::waiting::{Patience, usual_pause};
 
 impl Remote<'_> {
-    /// Formats a title in the style of the backend.
+    /// Formats a title as Terraform does for the same backend.
     fn title(&self, words: &str) -> String {
         if self.hosted.is_cloud() {
             return words.to_owned();
@@ -28,12 +28,12 @@ impl Remote<'_> {
         }
     }
 
-    /// Returns true if more output follows, so that a separator is written.
+    /// Returns true if the run continues with an apply, so that a separator is printed after this part of the output.
     fn goes_on(&self, run: &Run) -> bool {
         run.has_changes && self.request.verb != Verb::Plan
     }
 
-    /// Waits for the estimate of costs, and shows it.
+    /// Waits for the cost estimate, and shows it.
     pub(crate) async fn costs(&self, run: &Run, id: &str) -> Step<()> {
         let title = self.title("Cost Estimation");
         let has_ended = matches!(run.status, RunStatus::Canceled | RunStatus::Errored);
@@ -87,7 +87,7 @@ impl Remote<'_> {
                     return Ok(());
                 }
                 "canceled" => return Err(Ended::with_error(format!("{title} canceled."))),
-                // An unknown status might be one that never ends, so it is not waited for.
+                // An unknown status may never change, so it is not waited for.
                 other => {
                     return Err(Ended::with_error(format!(
                         "Unknown or unexpected cost estimate state: {other}"
@@ -146,7 +146,7 @@ impl Remote<'_> {
 
     async fn soft_failed(&self, run: &Run, check: &PolicyCheck, title: &str) -> Step<()> {
         let address = self.hosted.run_url(&run.id);
-        // A plan alone needs no override: only an apply needs the decision.
+        // Only an apply needs the override, so a plan does not ask for it.
         if self.request.verb == Verb::Plan || !check.can_be_overridden {
             let detail = format!("To view this run in the browser, visit:\n{address}");
             return Err(syntax::Diagnostic::error(format!("{title} soft failed."), detail).into());

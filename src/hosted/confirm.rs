@@ -1,4 +1,4 @@
-//! Questions during a run. A question is withdrawn if it is answered on the page of the run.
+//! Questions during a run. If another user decides on the page of the run, the question is withdrawn.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use views::wrap::indented;
 
 use crate::run::{Ended, Remote, Step};
 
-/// Interval of requests to the server for decisions of other users.
+/// Interval of the requests that find out whether another user has decided.
 const PAUSE: Duration = Duration::from_secs(3);
 
 /// Keyword that answers a question with yes.
@@ -67,10 +67,10 @@ impl Remote<'_> {
         )
     }
 
-    /// Asks for a decision; returns true if it was made on the server. Every answer but the keyword discards the run.
+    /// Asks for a decision. Returns true if it was made on the server. Any answer other than the keyword discards the run.
     pub(crate) async fn confirm(&self, run: &Run, question: &str, explanation: &str, keyword: Keyword) -> Step<bool> {
         let (ui, prompt) = (self.context.console.ui.clone(), self.prompt(question, explanation));
-        // Reading the terminal blocks, so it has a thread of its own, while the server is polled here.
+        // Reading from the terminal blocks, so a separate thread does it, while this task polls the server.
         let mut asked = tokio::task::spawn_blocking(move || {
             let answer = ui.ask(&prompt, Echo::On);
             ui.line("");
@@ -82,15 +82,14 @@ impl Remote<'_> {
                 answer = &mut asked => break answer,
                 () = tokio::time::sleep(PAUSE) => {}
             }
-            // A failed request is repeated in the next round: the question is still open.
+            // A failed request is not an error, because the question is still open: the next round repeats the request.
             let Ok(now) = self.hosted.connection.run(&run.id).await else {
                 continue;
             };
             if !keyword.is_decided(&now) {
                 continue;
             }
-            // The thread keeps reading until the question is withdrawn; otherwise it would take the input of the next
-            // question.
+            // Without the withdrawal, the thread would read the answer to the next question.
             prompt::withdraw();
             let _ = asked.await;
             if now.status == RunStatus::Discarded {
@@ -104,7 +103,7 @@ impl Remote<'_> {
         match answer.map_err(|_| eof())? {
             Answer::Line(line) if line.trim_end() == keyword.word() => Ok(false),
             Answer::Line(_) => {
-                // The run is read again, because it may have ended meanwhile, and cannot be discarded then.
+                // The run may have ended meanwhile, and then cannot be discarded, so it is read again.
                 let now = self.read_run(&run.id).await?;
                 self.discard(&now).await?;
                 Err(self.discarded())
@@ -141,7 +140,7 @@ impl Remote<'_> {
         if !run.is_cancelable {
             return Ok(());
         }
-        // Possibly nobody can answer, so the run is canceled without asking.
+        // With -auto-approve or machine-readable output there may be nobody to answer, so the run is canceled without a question.
         if self.is_auto_approved() || self.context.console.stream.is_some() {
             self.output.line("");
         } else {

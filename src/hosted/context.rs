@@ -1,4 +1,4 @@
-//! Interfaces of the crate to the command that starts a run.
+//! What this crate needs from the command that starts a run, as interfaces.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use files::Environment;
 use views::console::Console;
 use views::plan::Shown;
 
-/// Services and settings for operations that run on a server.
+/// Services and settings for operations on a server.
 #[derive(Clone)]
 pub struct Context<'c> {
     pub stores: stores::Context<'c>,
@@ -17,15 +17,15 @@ pub struct Context<'c> {
     pub working_dir: &'c Path,
     pub net: net::Client,
     pub interrupts: &'c dyn Interrupts,
-    /// Options of the views of plans.
+    /// Options of the display of plans.
     pub shown: Shown,
-    /// Leaves out progress lines.
+    /// Set if progress lines are left out (`-concise`).
     pub concise: bool,
-    /// Leaves out hints about next steps.
+    /// Set if hints about next steps are left out (`TF_IN_AUTOMATION`).
     pub in_automation: bool,
 }
 
-/// Source of interrupts, by which a user ends a command.
+/// Source of interrupts, with which users end a command.
 pub trait Interrupts {
     /// Listens for interrupts until the current runtime ends, and requests a stop for each.
     fn listen(&self, stop: Stop);

@@ -1,4 +1,4 @@
-//! A run from its start to its end.
+//! The steps of a run, from its start to its end.
 
 use engine::plan::Mode;
 use tfe::{Run, RunOptions, RunStatus};
@@ -11,7 +11,7 @@ use crate::run::{Ended, Remote, Step};
 use views::wrap::wrapped;
 
 impl Remote<'_> {
-    /// Plans, and writes the bookmark of a saved plan.
+    /// Makes a plan. With `-out`, writes the bookmark of the plan.
     pub(crate) async fn plan_only(&self, options: RunOptions) -> Step<()> {
         let run = self.plan(options).await?;
         if let Some(path) = self.request.out {
@@ -22,7 +22,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Prints the command that applies a plan.
+    /// Prints the command that applies the plan.
     fn next_step(&self, run: &Run) {
         let ended = matches!(
             run.status,
@@ -39,12 +39,12 @@ impl Remote<'_> {
         }
     }
 
-    /// Plans, asks for approval, and applies the plan; or applies a saved plan.
+    /// Makes a plan, asks for approval, and applies it; or applies a saved plan.
     pub(crate) async fn apply(&self, options: RunOptions) -> Step<()> {
         let mut approved = self.is_auto_approved();
         let run = match self.request.saved {
             Some(path) => {
-                // A saved plan was reviewed when it was made, so it is confirmed without a question.
+                // A saved plan was reviewed when it was made, so it is confirmed here without a question.
                 approved = false;
                 self.saved_run(path).await?
             }
@@ -70,8 +70,8 @@ impl Remote<'_> {
                 }
                 if approved {
                     self.output.line("");
-                    // The server continues by itself. Only `backend "remote"` cannot send -auto-approve when it creates
-                    // the run.
+                    // Nothing has to be confirmed, because the server continues by itself. Only for `backend "remote"` the run was created
+                    // without -auto-approve, so that it must be confirmed unless the workspace applies automatically.
                     approved = self.hosted.is_cloud() || self.hosted.workspace.auto_apply;
                 } else {
                     approved = self.confirm_apply(&run).await?;
@@ -118,7 +118,7 @@ impl Remote<'_> {
         self.confirm(run, &question, &explanation, Keyword::Yes).await
     }
 
-    /// Discards a run that the user may not apply, since it would block the queue.
+    /// If the user may not apply the run, discards it, because it would block the queue of the workspace.
     async fn check_right_to_apply(&self, run: &Run) -> Step<()> {
         if self.hosted.is_cloud() || self.hosted.workspace.auto_apply || run.can_apply {
             return Ok(());
@@ -164,7 +164,7 @@ impl Remote<'_> {
             self.show_plan(&run).await?;
         }
         let run = self.read_run(&run.id).await?;
-        // Checks of a failed run are shown, too: they may be the reason.
+        // The results of tasks and policies are shown after a failure, too, because they may be the reason.
         self.tasks_of(&run, "post_plan", "Post-plan Tasks").await?;
         if let Some(estimate) = &run.cost_estimate {
             self.costs(&run, estimate).await?;

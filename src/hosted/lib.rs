@@ -1,16 +1,15 @@
 //! Operations of workspaces in HCP Terraform and Terraform Enterprise that run on the server, and the server's rules
 //! for their states.
 //!
-//! A workspace whose execution mode is not `local` plans and applies on the server. [`workspace`] finds the selected
-//! workspace and its mode by the record of the last `init`, without the store process of the backend. Then [`run`]
-//! uploads the configuration, starts a run and follows it: its logs, tasks, costs and policies, and the questions on
-//! the way. A plan that is saved on the server is represented by a small file ([`bookmark`]), and shown by [`show`].
-//! [`variables`] and [`outputs`] serve commands that always run locally.
+//! A workspace whose execution mode is not `local` plans and applies on the server. [`workspace`] finds the selected workspace and its mode
+//! from the record of the last `init`, without starting the plugin of the backend. Then [`run`] uploads the configuration, starts a run and
+//! follows it: logs, tasks, costs, policies and questions. A plan that is saved on the server is represented by a small file
+//! ([`bookmark`]), and shown by [`show`]. [`variables`] and [`outputs`] serve commands that always run locally.
 //!
-//! [`remote`] and [`migrate`] are about states in such workspaces, whose store is a plugin like others: the version
-//! check before a write, and the migration into them.
+//! The states of such workspaces are in a store that is a plugin, like those of other backends. [`remote`] checks versions before a state
+//! is written, and [`migrate`] migrates states into such workspaces.
 //!
-//! A [`Context`] has the services of a command. Begin reading with `run.rs` and `workspace.rs`.
+//! A [`Context`] provides the services of a command. Begin reading with `run.rs` and `workspace.rs`.
 
 pub mod bookmark;
 mod checks;

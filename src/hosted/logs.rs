@@ -8,14 +8,14 @@ use tfe::{LogOf, Run, RunStatus};
 
 use crate::run::{Remote, Step};
 
-/// Part of a run with a log of its own.
+/// Part of a run that has a separate log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Plan,
     Apply,
 }
 
-/// Number of lines at the beginning of an apply's log that the plan's log also has: version and host.
+/// Number of lines (version and host) with which the log of an apply begins, and which the log of the plan has shown already.
 const KNOWN_LINES: usize = 3;
 
 impl Remote<'_> {
@@ -55,7 +55,7 @@ impl Remote<'_> {
         let text = |name: &str| event.get(name).and_then(Json::as_str).unwrap_or_default();
         let message = text("@message");
         match text("type") {
-            // The plan is shown as a whole after its log.
+            // These events are left out, because the whole plan is shown after its log.
             "planned_change" | "change_summary" | "outputs" if phase == Phase::Plan => {}
             "version"
             | "planned_change"
@@ -72,7 +72,7 @@ impl Remote<'_> {
             | "refresh_start"
             | "provision_start"
             | "ephemeral_op_start"
-            // With -concise, local operations leave out the same events.
+            // As in local operations, -concise leaves out these events.
             | "ephemeral_op_complete"
                 if self.context.concise => {}
             "apply_start"
@@ -137,8 +137,7 @@ impl Remote<'_> {
         if !shown && out.is_none() {
             return Ok(());
         }
-        // Requests the redacted document, because the full one requires more permissions, and nothing more of
-        // it is shown.
+        // The redacted document contains everything that is shown. The full one would require more permissions.
         let read = connection.plan_json(&plan.id, true);
         let text = self.ask("Failed to read JSON plan", read).await?;
         let document = crate::show::document(&text).map_err(crate::run::Ended::from)?;
@@ -159,7 +158,7 @@ fn event(line: &str) -> Option<Json> {
     document.get("@message").is_some().then_some(document)
 }
 
-/// Parses the diagnostic of an event, with the source lines that it shows.
+/// Parses the diagnostic of an event, and the source lines in it.
 fn diagnostic(event: &Json) -> (Diagnostics, SourceMap) {
     let of = |pointer: &str| event.pointer(&format!("/diagnostic/{pointer}"));
     let text = |pointer: &str| of(pointer).and_then(Json::as_str).unwrap_or_default();
@@ -174,8 +173,8 @@ fn diagnostic(event: &Json) -> (Diagnostics, SourceMap) {
     let mut sources = SourceMap::default();
     let file: Arc<str> = text("range/filename").into();
     if let (false, Some(code)) = (file.is_empty(), of("snippet/code").and_then(Json::as_str)) {
-        // Empty lines before the snippet put it at its line number, since only the snippet is known.
-        // The server's number must not decide how much memory is used.
+        // Only the snippet is known, so empty lines are put before it, which gives it the right line number. The number is limited, because
+        // it comes from the server and determines the memory that is used.
         let first = number("snippet/start_line").clamp(1, 1 << 20);
         let before = "\n".repeat(first as usize - 1);
         let at = |pointer: &str| {

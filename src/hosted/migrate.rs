@@ -11,7 +11,7 @@ use crate::{Context, remote};
 /// Migrates the states of all workspaces. Returns true if they are in the new backend now.
 ///
 /// # Errors
-/// A state cannot be read or written, or the user did not agree. The old states stay.
+/// A state cannot be read or written, or the user did not agree. The old states are unchanged.
 pub fn migrate(
     context: &Context<'_>,
     how: &Migration<'_>,
@@ -26,7 +26,7 @@ pub fn migrate(
     };
     let pair = Pair { how, from, to };
     let selected = workspace::selected(how.context)?;
-    // If there is only one workspace, names need no pattern.
+    // A single workspace needs no pattern for new names.
     let workspaces = from.workspaces()?.filter(|names| names.len() > 1);
     match (workspaces, settings.mapping) {
         (None, mapping) => {
@@ -60,7 +60,7 @@ pub fn migrate(
     }
 }
 
-/// Migrates all workspaces, under names that follow a pattern.
+/// Migrates all workspaces. The user enters a pattern for the new names.
 fn all(
     context: &Context<'_>,
     pair: &Pair<'_>,

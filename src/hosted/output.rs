@@ -1,4 +1,4 @@
-//! Output of a run: lines for people, or events in machine-readable output.
+//! Output of a run: text for people, or machine-readable events.
 
 use syntax::{Diagnostic, Diagnostics};
 use tfe::{ApiError, Server};
@@ -27,7 +27,7 @@ impl<'s> Output<'s> {
     pub fn line(&self, text: impl AsRef<str>) {
         let text = text.as_ref();
         match &self.context.console.stream {
-            // Empty lines and rules of the server are no events, so they are left out.
+            // In machine-readable output, the server's empty lines and separators are left out, because they are not events.
             Some(_) if text.trim().is_empty() || text.trim() == RULE => {}
             Some(stream) => stream.log(text.trim()),
             None => {
@@ -49,12 +49,12 @@ impl<'s> Output<'s> {
         self.line(self.style().red(text));
     }
 
-    /// Prints a line from the server, which may have colors.
+    /// Prints a line from the server, which may contain color sequences.
     pub fn foreign(&self, line: &str) {
         self.line(coloured(line, self.style().on));
     }
 
-    /// Prints a line that is already an event; returns false if the output is for people.
+    /// Prints a line that is already an event. Returns false if the output is for people, which prints nothing.
     pub fn event(&self, line: &str) -> bool {
         let to_program = self.context.console.stream.is_some();
         if to_program {
@@ -65,15 +65,15 @@ impl<'s> Output<'s> {
     }
 }
 
-/// Converts the colors of a line to our own sequences, or removes them. Other terminal sequences are removed.
+/// Converts the color sequences of a line to those of this program, or removes them if colors are off. Other terminal sequences are
+/// removed.
 fn coloured(line: &str, colours: bool) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some((before, behind)) = rest.split_once("\x1b[") {
         out.push_str(before);
         let end = behind.find(|c: char| c.is_ascii_alphabetic());
-        // A sequence that does not end in its line is dropped, because the terminal would read the next line as
-        // the rest of it.
+        // An incomplete sequence is dropped, because the terminal would take the next line as its continuation.
         let Some(end) = end else {
             rest = "";
             break;

@@ -1,4 +1,4 @@
-//! Outputs of a workspace, for users who may read these but not the state.
+//! Outputs of a workspace, for users who may read outputs but not the state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::Context;
 use crate::workspace::{self, Hosted};
 
-/// Reads the outputs of the selected workspace of a `cloud` block. `None` if they have to be read from the
-/// state.
+/// Reads the outputs of the selected workspace of a `cloud` block. `None` if they must be read from the state.
 ///
 /// # Errors
 /// The outputs cannot be read.

@@ -1,8 +1,7 @@
 //! States in HCP Terraform: the execution modes and versions of their workspaces.
 //!
-//! The states themselves come through the stores `remote` and `cloud`, as those of every other backend. The requests
-//! here, to the same API, are about commands: the workspace that is meant, with its execution mode, and the version
-//! that may write its state.
+//! States are read and written by the stores `remote` and `cloud`. The requests here use the same API, and find out what a command needs to
+//! know: the selected workspace, its execution mode, and the version that may write its state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,16 +18,16 @@ use tfe::{Arguments, Compatibility, Connection, Kind, Mapping, Problem, Settings
 
 use crate::Context;
 
-/// Type of the backend that uses the same service, but has a block of its own.
+/// Type of the backend `remote`, which uses the same service as `cloud`.
 const REMOTE: &str = "remote";
 
 /// Effect of a workspace's Terraform version on a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemoteVersion {
-    /// None: the command itself does not write the state.
+    /// No check: the command itself does not write the state.
     #[default]
     Unimportant,
-    /// The version must fit.
+    /// A version that is not compatible is an error.
     Checked,
     /// A different version is only a warning: `-ignore-remote-version`.
     Ignored,
@@ -38,15 +37,15 @@ fn diagnostics(problem: Problem) -> Diagnostics {
     Diagnostic::error(problem.summary, problem.detail).into()
 }
 
-/// Returns true if the last `init` has recorded one of these backends.
+/// Returns true if the last `init` has recorded `cloud` or `remote`.
 #[must_use]
 pub fn is_recorded(data_dir: &str) -> bool {
     let record = Record::read(data_dir);
     record.is_ok_and(|record| record.backend.is_some_and(|saved| matches!(&*saved.ty, CLOUD | REMOTE)))
 }
 
-/// Returns the settings of the recorded backend without starting a store, if the block is unchanged. `None` for other
-/// backends, and if `init` must be run again, which is reported when the store is started.
+/// Returns the settings of the recorded backend without starting a store, if the block is unchanged. Returns `None` for other backends, or
+/// if `init` must be run again, which starting the store reports.
 ///
 /// # Errors
 /// The settings contradict each other.
@@ -65,7 +64,7 @@ pub fn recorded(context: &Context<'_>, config: &Config) -> Result<Option<Setting
     };
     let schema = schema(kind);
     let config = blocks::decode(&block.body, &schema)?;
-    // As for every backend, a different hash alone is no change (see `stores::backend::current`).
+    // A different hash alone does not count as a change (see `stores::backend::current`).
     if saved.hash != blocks::hash(&block.ty, &config) && saved.value(&schema)? != config {
         return Ok(None);
     }
@@ -114,7 +113,7 @@ fn schema(kind: Kind) -> Schema {
     Schema::new(0, block)
 }
 
-/// Returns the settings of a store in HCP Terraform from those that records have; `None` for other stores.
+/// Converts the recorded settings of a store to settings of HCP Terraform. Returns `None` for other stores.
 ///
 /// # Errors
 /// The settings contradict each other.
@@ -144,7 +143,7 @@ pub fn tags(context: &Context<'_>, store: &Saved) -> Result<String, Diagnostics>
     })
 }
 
-/// Checks that this version may change the state of a workspace without an operation.
+/// Checks that this version of the program may write the state of a workspace directly, outside of a run.
 ///
 /// # Errors
 /// This version may not change the state, or the workspace cannot be read.
@@ -156,7 +155,7 @@ pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Saved, works
         return Ok(());
     };
     let Some(name) = settings.remote_name(workspace) else {
-        // The name is invalid, which the store reports.
+        // An invalid name is reported when the store is opened.
         return Ok(());
     };
     let (net, login) = (context.net.clone(), context.stores.program.command);
@@ -172,7 +171,7 @@ pub fn check(context: &Context<'_>, version: RemoteVersion, store: &Saved, works
     });
     match asked? {
         (connection, Some(found)) => compare(context, version == RemoteVersion::Ignored, &connection, &found),
-        // The store creates the workspace, with this version.
+        // A workspace that does not exist will be created with this version.
         (_, None) => Ok(()),
     }
 }

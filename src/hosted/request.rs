@@ -1,4 +1,4 @@
-//! Options of a run, and errors for options of a command that runs do not support.
+//! Options of a run, and errors for options that runs do not support.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::run::{Remote, useless_flags};
 /// # Errors
 /// An option is not supported by runs, or the token has too few permissions.
 pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMap) -> Result<RunOptions, Diagnostics> {
-    // The permission is checked first: without the permission, no other change of the command would help.
+    // Without the permission, the command cannot succeed with any options, so the permission is checked first.
     rights(remote)?;
     let mut problems = Diagnostics::new();
     problems.extend(useless_flags(&remote.request.useless));
@@ -56,7 +56,7 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
             "A run on the server can be limited to resources with -target, but has no such option as -exclude.",
         ));
     }
-    // The file is checked before the run, whose result could otherwise not be written.
+    // Checked before the run starts, so that a run is not wasted if its result cannot be written.
     if remote.request.saved.is_none() {
         problems.extend(remote.request.generate.and_then(target_exists));
     }
@@ -73,7 +73,7 @@ pub(crate) fn check(remote: &Remote<'_>, module: &Module, sources: &mut SourceMa
     Ok(options(remote, variables))
 }
 
-/// Creates the error for `-show-sensitive`: the server redacts sensitive values.
+/// Returns the error for `-show-sensitive`, which runs do not support because the server redacts sensitive values.
 pub(crate) fn sensitive_values(context: &Context<'_>) -> Option<Diagnostic> {
     context.shown.sensitive.then(|| {
         Diagnostic::error(
@@ -128,7 +128,7 @@ fn remote_plan_file(remote: &Remote<'_>, problems: &mut Diagnostics) {
     }
 }
 
-/// Refuses options that the backend `remote` does not support, or that need a newer server.
+/// Adds errors for options that the backend `remote` does not support, or that need a newer server.
 fn of_backend(remote: &Remote<'_>, problems: &mut Diagnostics, has_variables: bool) {
     let (request, settings) = (remote.request, &remote.hosted.connection.settings);
     let mut refuse = |given: bool, summary: &str, detail: String| {
@@ -191,8 +191,8 @@ fn of_backend(remote: &Remote<'_>, problems: &mut Diagnostics, has_variables: bo
     );
 }
 
-/// Returns the variables that were set for this command: by flags, by files that flags name, and, for a `cloud` block,
-/// by the environment. Variable files in the configuration are uploaded together with it.
+/// Returns the variables that flags, or files named by flags, set for this command. For a `cloud` block, the environment counts, too.
+/// Variable files in the configuration are not included, because they are uploaded with it.
 fn variables(
     remote: &Remote<'_>,
     module: &Module,
@@ -201,7 +201,7 @@ fn variables(
 ) -> BTreeMap<String, String> {
     let collected = values::collect(module, remote.request.set);
     sources.extend(collected.sources);
-    // For `backend "remote"`, `of_backend` refuses all values, so errors in them do not matter.
+    // For `backend "remote"`, `of_backend` refuses all variables, so errors in their values do not matter.
     if remote.hosted.is_cloud() {
         problems.extend(collected.diagnostics);
     }
@@ -226,10 +226,10 @@ fn options(remote: &Remote<'_>, variables: BTreeMap<String, String>) -> RunOptio
     RunOptions {
         configuration: String::new(),
         refresh: options.refresh,
-        // A local plan with -invoke has this mode, but on the server it is an ordinary plan.
+        // With -invoke, the local mode is refresh-only, but the server expects an ordinary plan.
         refresh_only: remote.mode == Mode::RefreshOnly && options.invoke.is_none(),
         destroy: remote.mode == Mode::Destroy,
-        // Only `cloud` sends these, since the servers of `backend "remote"` may not know them.
+        // Only sent for `cloud`, because servers of `backend "remote"` may not know these fields.
         auto_apply: cloud.then(|| remote.is_auto_approved()),
         save_plan: cloud.then_some(request.out.is_some()),
         generate_configuration: request.generate.is_some(),

@@ -1,6 +1,6 @@
-//! A run: plan, apply, destroy or refresh on the server, for a workspace whose execution mode is not `local`.
+//! A run: plan, apply, destroy or refresh on the server, in a workspace whose execution mode is not `local`.
 //!
-//! The first interrupt ends any wait and asks whether to cancel the run; the second one ends the program without
+//! The first interrupt ends the command's wait, and the user is asked whether to cancel the run. The second one ends the program without
 //! canceling the run.
 
 use std::path::Path;
@@ -20,32 +20,32 @@ use crate::Context;
 use crate::output::{self, Output};
 use crate::workspace::Hosted;
 
-/// An operation that may have to run on a server.
+/// An operation that runs on the server if the workspace requires it.
 pub struct Request<'a> {
     pub verb: Verb,
     /// Values of the root module's variables, as set by the user.
     pub set: &'a SetVariables,
-    /// Questions are allowed.
+    /// True if questions are allowed.
     pub input: bool,
-    /// Time limit for a run to leave the queue; zero for no limit.
+    /// Time limit for a run to leave the queue (`-lock-timeout`). Zero means no limit.
     pub patience: Duration,
     /// Flags that have no effect because the server stores and locks the state.
     pub useless: Vec<&'static str>,
-    /// Set if `-parallelism` is used, which the server does not accept.
+    /// True if `-parallelism` is set, which the server does not accept.
     pub parallelism: bool,
     pub options: &'a PlanOptions,
-    /// Apply the plan without asking.
+    /// True if the plan is applied without asking.
     pub auto_approve: bool,
-    /// Flag that is set and applies to local operations only.
+    /// Flag that is set and that only local operations support.
     pub only_local: Option<&'static str>,
     /// File for the bookmark of a saved plan.
     pub out: Option<&'a str>,
     /// File for generated configuration.
     pub generate: Option<&'a str>,
-    /// The exit status reports whether there are changes.
+    /// True if the exit status tells whether there are changes.
     pub detailed_exitcode: bool,
     pub saved: Option<&'a Path>,
-    /// The saved plan was made locally, not on the server.
+    /// True if the saved plan was made locally and not on the server.
     pub saved_here: bool,
 }
 
@@ -62,7 +62,7 @@ impl From<Diagnostic> for Ended {
 }
 
 impl Ended {
-    /// Creates an error that consists of its summary.
+    /// Creates an error that has only a summary.
     pub(crate) fn with_error(summary: impl Into<String>) -> Ended {
         Diagnostic::error(summary, "").into()
     }
@@ -80,7 +80,7 @@ pub(crate) struct Remote<'r> {
     pub(crate) mode: Mode,
     pub(crate) output: Output<'r>,
     pub(crate) stop: Stop,
-    /// Approve without asking. Set during the run by a lock timeout.
+    /// True if questions are approved without asking. A lock timeout also sets this during the run.
     pub(crate) auto_approve: AtomicBool,
     /// Identifier of the run, once it has been started.
     pub(crate) run: Mutex<Option<String>>,
@@ -113,7 +113,7 @@ impl<'r> Remote<'r> {
 
     pub(crate) fn carry_out(self, options: tfe::RunOptions) -> Result<u8, Diagnostics> {
         let runtime = self.context.stores.plugins.runtime()?;
-        // The first interrupt requests a stop, after which the steps end; the second one cancels all work here.
+        // After the first interrupt, the steps end early. The second one drops all work of this program.
         let status = runtime.block_on(async {
             self.context.interrupts.listen(self.stop.clone());
             tokio::select! {
@@ -121,7 +121,7 @@ impl<'r> Remote<'r> {
                 () = self.stop.cancelled() => Ok(1),
             }
         });
-        // A thread that reads the terminal cannot be stopped, and must not be waited for.
+        // A thread may still be reading from the terminal. It cannot be stopped, so it is not waited for.
         runtime.shutdown_background();
         self.context.console.ui.flush();
         status
@@ -145,12 +145,12 @@ impl<'r> Remote<'r> {
         }
     }
 
-    /// Returns the exit status of the command; after an interrupt, asks whether to cancel the run.
+    /// Returns the exit status of the command. After an interrupt, asks whether to cancel the run.
     async fn conclude(&self, stopped: bool) -> Result<u8, Diagnostics> {
-        // The question has handled its interrupt, so the next interrupt is a new one.
+        // The interrupt that ended the steps has been handled. A later one interrupts the question below.
         views::prompt::resumed();
         let Some(id) = self.current_run() else {
-            // No run was started, so the interrupt ends the operation itself.
+            // No run was started, so there is nothing to cancel.
             return Ok(1);
         };
         let run = self.hosted.connection.run(&id).await;
@@ -166,7 +166,7 @@ impl<'r> Remote<'r> {
         })
     }
 
-    /// Cancels a run that is still pending when the time of `-lock-timeout` is over.
+    /// Waits for the time of `-lock-timeout`, and then cancels the run if it is still pending.
     async fn give_up_waiting(&self) -> std::convert::Infallible {
         let timeout = self.request.patience;
         if !timeout.is_zero() {
@@ -178,7 +178,7 @@ impl<'r> Remote<'r> {
             {
                 self.output
                     .red("Lock timeout exceeded, sending interrupt to cancel the remote operation.");
-                // The cancellation must not ask, as possibly nobody can answer.
+                // The run is canceled without a question, because there may be nobody to answer.
                 self.auto_approve.store(true, Ordering::SeqCst);
                 self.stop.request();
             }
@@ -190,7 +190,7 @@ impl<'r> Remote<'r> {
         self.auto_approve.load(Ordering::SeqCst)
     }
 
-    /// Returns true if questions can be asked.
+    /// Returns true if the user can be asked.
     pub(crate) fn has_input(&self) -> bool {
         self.request.input && self.context.console.stream.is_none()
     }
@@ -210,10 +210,9 @@ impl<'r> Remote<'r> {
         output::general_error(&self.server, summary, error)
     }
 
-    /// Awaits a future or an interrupt.
+    /// Awaits a future, but ends early after an interrupt.
     pub(crate) async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Step<T> {
-        // The selection is biased, so that an interrupt takes precedence over work that is always ready, such
-        // as a log that keeps arriving.
+        // Biased, so that the interrupt takes precedence over work that is always ready, such as a growing log.
         tokio::select! {
             biased;
             () = self.stop.requested() => Err(Ended::Stopped),
@@ -221,7 +220,7 @@ impl<'r> Remote<'r> {
         }
     }
 
-    /// Awaits a request; `failed` is the summary of its error.
+    /// Awaits a request. If it fails, `failed` is the summary of the error.
     pub(crate) async fn ask<T>(&self, failed: &str, work: impl Future<Output = Result<T, ApiError>>) -> Step<T> {
         let result = self.unless_stopped(work).await?;
         result.map_err(|e| Ended::Failed(self.error(failed, &e)))

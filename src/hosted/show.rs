@@ -1,4 +1,4 @@
-//! Views of plans that are saved on a server.
+//! Display of plans that are saved on a server.
 
 use std::path::Path;
 
@@ -52,8 +52,7 @@ pub(crate) fn generated(document: &Json, tool: &str) -> String {
     text
 }
 
-/// Reads the plan of a run with its schemas from the server's document. A document that this version cannot read is a
-/// warning.
+/// Reads the plan of a run with its schemas from the server's document. If this version cannot read the document, the error is a warning.
 fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas), Diagnostic> {
     let read = read::schemas(document).and_then(|schemas| Ok((read::plan(document, &schemas)?, schemas)));
     let (mut plan, schemas) = read.map_err(|why| {
@@ -62,7 +61,7 @@ fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas)
         );
         Diagnostic::warning("The plan cannot be shown", detail)
     })?;
-    // The mode is not in the document, so it is taken from the run.
+    // The document does not contain the mode, so it is taken from the run.
     plan.mode = match (run.is_destroy, run.refresh_only) {
         (true, _) => Mode::Destroy,
         (_, true) => Mode::RefreshOnly,
@@ -71,7 +70,7 @@ fn read_plan(document: &Json, run: &Run) -> Result<(read::PlanDocument, Schemas)
     Ok((plan, schemas))
 }
 
-/// Shows a plan for people, from the server's document.
+/// Shows a plan as text, from the server's document.
 pub(crate) fn human(context: &Context<'_>, document: &Json, run: &Run) {
     match read_plan(document, run) {
         Ok((plan, schemas)) => views::plan::show(&context.console.ui, plan.view(), &schemas, context.shown),
@@ -128,7 +127,7 @@ async fn of_run(context: &Context<'_>, hosted: &Hosted, saved: &Bookmark, as_jso
         true => "for all of the plan, the rights of an administrator of the workspace are needed",
         false => "log in as a user with the permission",
     };
-    // The redacted document is enough for people, and needs fewer permissions.
+    // The display as text needs only the redacted document, for which fewer permissions are enough.
     let text = connection.plan_json(&plan.id, !as_json).await;
     let text = text.map_err(|e| unreadable("the plan", &e, rights))?;
     if as_json {
@@ -164,7 +163,7 @@ pub(crate) fn has_structured_output(server: &Server) -> bool {
         return server.name == "HCP Terraform";
     };
     let date = release.trim_start_matches('v').split('-').next().unwrap_or_default();
-    // Since 2025, releases have version numbers instead of dates.
+    // Releases since 2025 have version numbers with dots instead of dates.
     date.contains('.') || date.parse::<u32>().is_ok_and(|date| date >= 202_302)
 }
 

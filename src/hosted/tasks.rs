@@ -1,4 +1,4 @@
-//! Stages of a run in which tasks and policies of the organization are evaluated.
+//! Stages of a run in which the organization's tasks and policies are evaluated.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use crate::output::RULE;
 use crate::run::{Ended, Remote, Step};
 use crate::waiting::{elapsed, pause};
 
-/// Pauses between two requests for a stage: the first, and the longest.
+/// Shortest and longest pause between two requests for a stage.
 const FIRST_PAUSE: Duration = Duration::from_secs(4);
 const LONGEST_PAUSE: Duration = Duration::from_secs(12);
 
-/// Parts of a stage that were shown already.
+/// Parts of a stage that have been shown.
 struct Shown {
     started: Instant,
     results: bool,
@@ -21,7 +21,7 @@ struct Shown {
     policies: bool,
 }
 
-/// State of the results of a stage.
+/// Progress of the evaluation of a stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Pending,
@@ -36,7 +36,7 @@ fn capitalised(text: &str) -> String {
 }
 
 impl Remote<'_> {
-    /// Waits for a stage of a run, if it has one of this kind, and shows its results.
+    /// If a run has a stage of this kind, waits for it and shows its results.
     pub(crate) async fn tasks_of(&self, run: &Run, kind: &str, title: &str) -> Step<()> {
         let connection = &self.hosted.connection;
         let stages = self
@@ -69,7 +69,7 @@ impl Remote<'_> {
                 }
                 _ => {}
             }
-            // The stage may end before its results are complete in the answer.
+            // The stage may end before the server's answer contains all of its results.
             if self.show_stage(&stage, &mut shown).await? == Progress::Pending {
                 self.output.line(RULE);
                 continue;
@@ -233,8 +233,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Asks whether to override the failures of a stage, and overrides them unless that was decided on the
-    /// server.
+    /// Asks whether to override the failures of a stage, and overrides them. Returns true if that was decided on the server.
     async fn override_stage(&self, run: &Run, stage: &Stage) -> Step<bool> {
         self.output.line("--------------------------------\n");
         self.output.bold("→→ Override");

@@ -22,8 +22,8 @@ impl Remote<'_> {
         let configuration = self.ask("Failed to create configuration version", created).await?;
         let root = root(self.context.working_dir, &workspace.working_directory);
         self.announce(&root);
-        // Reading and compressing a large directory would block the other tasks of the runtime, and so the handling of
-        // interrupts.
+        // Reading and compressing a large directory would block the runtime, and with it the handling of interrupts, so a separate thread
+        // does it.
         let packed = tokio::task::spawn_blocking(move || Slug::create(&root));
         let slug = self.unless_stopped(packed).await?;
         let slug = slug.map_err(|e| Ended::with_error(format!("Failed to upload configuration files: {e}")))?;
@@ -52,7 +52,7 @@ impl Remote<'_> {
         Ok(configuration)
     }
 
-    /// Announces the uploaded directory, if it is not the working directory of the command.
+    /// Tells the user which directory is uploaded, if it is not the working directory of the command.
     fn announce(&self, root: &Path) {
         let inside = &self.hosted.workspace.working_directory;
         if inside.is_empty() {
@@ -80,7 +80,7 @@ fn root(current: &Path, working_directory: &str) -> PathBuf {
         .components()
         .filter(|c| !matches!(c, std::path::Component::CurDir))
         .collect();
-    // If the current directory does not end in the working directory of the workspace, it is uploaded as it is.
+    // If the current directory does not end in the workspace's working directory, it is uploaded as it is.
     let mut root = current;
     if current.ends_with(&inside) {
         for _ in inside.components() {

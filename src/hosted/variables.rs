@@ -9,8 +9,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::Context;
 use crate::workspace;
 
-/// Reads the variables of the selected workspace; none if its operations run locally, or its state is in another
-/// backend.
+/// Reads the variables of the selected workspace. The result is empty if its operations run locally, or its state is in another backend.
 ///
 /// # Errors
 /// The variables cannot be read.

@@ -1,4 +1,4 @@
-//! Waiting for a run's turn.
+//! Waiting until a run begins to plan or apply.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use views::verb::Verb;
 
 use crate::run::{Remote, Step};
 
-/// Interval of reminders about the reason of the wait.
+/// Interval at which the reason of the wait is repeated.
 const REMINDER: Duration = Duration::from_secs(30);
 
-/// Returns the pause before the n-th repetition of a request: it grows from the first to the longest.
+/// Returns the pause before the n-th repetition of a request. It grows from `first` to `longest`.
 pub(crate) fn pause(first: Duration, longest: Duration, n: u32) -> Duration {
-    // The exponent is limited so that the power stays finite.
+    // The exponent is limited, so that the power remains finite.
     first.mul_f64(2_f64.powf(f64::from(n.min(50)) / 5.0)).min(longest)
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn usual_pause(n: u32) -> Duration {
     pause(Duration::from_secs(1), Duration::from_secs(3), n)
 }
 
-/// Timer of a wait, and of its reminders.
+/// Timer of a wait, which also tells when a reminder is due.
 pub(crate) struct Patience {
     started: Instant,
     said: Instant,
@@ -38,7 +38,7 @@ impl Patience {
         }
     }
 
-    /// Returns the elapsed time for the reminder, if one is due.
+    /// Returns the elapsed time as text if a reminder is due.
     pub fn remind(&mut self) -> Option<String> {
         if std::mem::take(&mut self.first) {
             return Some(String::new());
@@ -47,7 +47,7 @@ impl Patience {
             return None;
         }
         self.said = Instant::now();
-        // The time is rounded to the interval, so that the reminders show even times.
+        // Rounded down to a multiple of the interval, so that reminders show round times.
         let seconds = self.started.elapsed().as_secs() / REMINDER.as_secs() * REMINDER.as_secs();
         Some(format!(" ({} elapsed)", elapsed(seconds)))
     }
@@ -63,7 +63,7 @@ pub(crate) fn elapsed(seconds: u64) -> String {
 }
 
 impl Remote<'_> {
-    /// Waits until a run is neither pending nor only confirmed. `what` is `plan` or `apply`.
+    /// Waits while a run is pending or confirmed and has not begun. `what` is `plan` or `apply`.
     pub(crate) async fn wait_for(&self, run: &Run, what: &str) -> Step<Run> {
         let mut patience = Patience::new();
         for n in 0.. {
@@ -86,7 +86,7 @@ impl Remote<'_> {
         Ok(run.clone())
     }
 
-    /// Describes the obstacle that a run waits for.
+    /// Describes what a run is waiting for.
     async fn obstacle(&self, run: &Run, what: &str) -> Step<String> {
         let connection = &self.hosted.connection;
         let name = &self.hosted.workspace.name;
@@ -94,7 +94,7 @@ impl Remote<'_> {
             .ask("Failed to retrieve workspace", connection.workspace(name))
             .await?;
         let workspace = workspace.unwrap_or_else(|| self.hosted.workspace.clone());
-        // A pending run is current in a locked workspace only if a user has locked the workspace.
+        // If the current run of a locked workspace is still pending, the lock belongs to a user and not to a run.
         if let Some(current) = workspace.current_run.as_deref().filter(|_| workspace.locked) {
             let current = self
                 .ask("Failed to retrieve current run", connection.run(current))

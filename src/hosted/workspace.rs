@@ -30,24 +30,24 @@ impl Hosted {
     }
 }
 
-/// Returns true if the working directory was initialized with a backend whose workspaces may run operations on a server.
-/// No request is made.
+/// Returns true if the working directory was initialized with a backend whose workspaces can run operations on a server. This makes no
+/// request.
 #[must_use]
 pub fn may_be(data_dir: &str) -> bool {
     remote::is_recorded(data_dir)
 }
 
-/// Finds the selected workspace, if the recorded backend is `remote` or `cloud` and its block is unchanged, whatever the
-/// execution mode of the workspace is.
+/// Finds the selected workspace, if the recorded backend is `remote` or `cloud` and its block is unchanged, regardless of the execution
+/// mode of the workspace.
 ///
 /// # Errors
-/// The settings are wrong, or the server cannot be reached.
+/// The settings are invalid, or the server cannot be reached.
 pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
     let Some(settings) = remote::recorded(context, config)? else {
         return Ok(None);
     };
     let Some(name) = settings.remote_name(&stores::workspace::selected(&context.stores)?) else {
-        // The name is invalid, which the store reports.
+        // An invalid name is reported when the store is opened.
         return Ok(None);
     };
     let (net, login) = (context.net.clone(), context.stores.program.command);
@@ -57,8 +57,7 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
             .map_err(|problem| Diagnostics::from(Diagnostic::error(problem.summary, problem.detail)))?;
         match connection.workspace(&name).await {
             Ok(Some(workspace)) => Ok(Some(Hosted { connection, workspace })),
-            // With `backend "remote"`, the first operation creates the workspace, whose execution mode is known
-            // then.
+            // With `backend "remote"`, the first operation creates the workspace, and only then has it an execution mode.
             Ok(None)
                 if matches!(
                     (connection.settings.kind, &connection.settings.mapping),
@@ -83,7 +82,7 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
 /// Finds the selected workspace, if its operations run on the server.
 ///
 /// # Errors
-/// The settings are wrong, the server cannot be reached, or there is no such workspace.
+/// The settings are invalid, the server cannot be reached, or the workspace does not exist.
 pub fn of_operation(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>, Diagnostics> {
     if context.environment.get("TF_FORCE_LOCAL_BACKEND").is_some() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Nested blocks that the provider may set where the configuration has none (protocol 6).
+//! Computed nested blocks, which the provider may set if the configuration has none (protocol 6).
 
 use crate::{BlockSchema, Nesting};
 

@@ -6,11 +6,11 @@ use crate::{AttributeSchema, AttributeType, BlockSchema, Nesting};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Marks the deprecated parts of an object: the whole object, attributes, and nested blocks. `origin` is the object's
-/// address, the source of the marks. Returns the object itself if the schema has no deprecation.
+/// Marks the deprecated parts of an object: the whole object, attributes, and nested blocks. `origin` is the address of the object, which
+/// the marks contain. Without deprecations in the schema, the object is returned unchanged.
 #[must_use]
 pub fn mark_deprecated(schema: &BlockSchema, object: Value, origin: &str) -> Value {
-    // Most schemas have no deprecation, and their objects need not be walked.
+    // Most schemas have no deprecations, so walking their objects would be useless work.
     if !schema.contains_deprecated() {
         return object;
     }
@@ -95,7 +95,7 @@ impl Marker<'_> {
             }
             return;
         }
-        // Maps, and the objects that replace maps whose element type contains `any`.
+        // Maps, and objects: a map whose element type contains `any` has an object type.
         for (key, item) in value.entries().into_iter().flatten() {
             self.path.0.push(Step::Index(Value::shared_string(key.clone())));
             visit(self, item);

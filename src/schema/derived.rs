@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use cty::Value;
 use cty::types::ObjectType;
 
-/// Derived values of one block schema. A clone is empty, so that the cloned schema may be changed.
+/// Cache of derived values of one block schema. Cloning gives an empty cache, so that a cloned schema may be changed.
 #[derive(Default)]
 pub struct Derived {
     pub(crate) object: OnceLock<Arc<ObjectType>>,
@@ -28,7 +28,7 @@ impl Clone for Derived {
 }
 
 impl PartialEq for Derived {
-    /// Always true: the cache follows from the schema's content.
+    /// Always true, because the content of the cache follows from the schema.
     fn eq(&self, _: &Derived) -> bool {
         true
     }

@@ -1,8 +1,8 @@
 //! Schemas: the shape of configuration blocks and of provider objects.
 //!
-//! [`shape`] has the data: blocks, attributes, nesting. [`derived`] caches the implied type and other derived values.
-//! [`marking`] applies sensitive and write-only attributes to values, [`deprecation`] deprecations. [`IdentitySchema`]
-//! is the schema of a resource type's identities. Schemas are data, from a provider or from the language itself.
+//! [`shape`] has the data: blocks, attributes, nesting. [`derived`] caches the implied type and other derived values. [`marking`] applies
+//! sensitive and write-only attributes to values, [`deprecation`] deprecations. [`IdentitySchema`] is the schema of a resource type's
+//! identities. Schemas come from providers, or from the language itself.
 //!
 //! Start with [`Schema`] and [`BlockSchema`].
 

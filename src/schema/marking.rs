@@ -6,8 +6,8 @@ use cty::{Kind, Marks, Path, Type, Value};
 
 use crate::{AttributeSchema, AttributeType, BlockSchema};
 
-/// Returns the paths of the sensitive attributes of an object that are not null, in the object's order. Attributes in a
-/// set give the path of the set.
+/// Returns the paths of the sensitive attributes of an object that are not null, in the object's order. For an attribute inside a set, the
+/// path is that of the set.
 #[must_use]
 pub fn sensitive_paths(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     if !schema.contains_sensitive() {
@@ -28,11 +28,11 @@ pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
     changed.unwrap_or(object)
 }
 
-/// Returns the paths of ephemeral values outside write-only attributes, which are errors in stored objects.
+/// Returns the paths of ephemeral values outside of write-only attributes. They are errors, because such values would be stored.
 #[must_use]
 pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     let mut out = Vec::new();
-    // Few objects have ephemeral parts, and values cache their marks, so this check is fast.
+    // Few objects contain ephemeral values, and values cache their marks, so this check is fast and avoids a walk.
     if !object.deep_marks().is_ephemeral() {
         return out;
     }
@@ -77,7 +77,7 @@ fn given(schema: &BlockSchema, object: &Value, is_meant: impl Fn(&AttributeSchem
             if !is_meant(attribute) {
                 return true;
             }
-            // The elements of a set share one path, which is that of the set.
+            // All elements of a set give the same path, which is added once.
             if !value.is_null() && !out.contains(path) {
                 out.push(path.clone());
             }
@@ -87,28 +87,27 @@ fn given(schema: &BlockSchema, object: &Value, is_meant: impl Fn(&AttributeSchem
     out
 }
 
-/// Sets write-only attributes to null: providers receive them, and no object stores them.
+/// Sets write-only attributes to null, because objects must not contain them.
 #[must_use]
 pub fn without_write_only(schema: &BlockSchema, object: &Value) -> Value {
     if !schema.contains_write_only() {
         return object.clone();
     }
     let changed = change(&Node::Block(schema), object, &|attribute, value| {
-        // A null without marks stays unchanged.
+        // A null without marks needs no change.
         let stays = value.is_null() && value.marks().is_empty();
         (attribute.write_only && !stays).then(|| Value::null(value.ty().clone()))
     });
     changed.unwrap_or_else(|| object.clone())
 }
 
-/// Returns true if the path is that of a write-only attribute. Parts of a write-only attribute are in no stored
-/// object.
+/// Returns true if the path leads to a write-only attribute, or into one.
 #[must_use]
 pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
     let mut node = Some(Node::Block(schema));
     let mut found = false;
     for step in &path.0 {
-        // Keys of collections select elements with the same attributes.
+        // Index steps select elements of collections, and all elements have the same attributes.
         let cty::Step::Attribute(name) = step else { continue };
         let Some(here) = node else { return false };
         let attribute = here.attribute(name);
@@ -122,7 +121,7 @@ pub fn is_write_only(schema: &BlockSchema, path: &Path) -> bool {
     found
 }
 
-/// A schema with attributes: of a block, or of an object of a nested attribute type.
+/// A schema with attributes: of a block, or of the objects of a nested attribute type.
 enum Node<'s> {
     Block(&'s BlockSchema),
     Object(&'s BTreeMap<std::sync::Arc<str>, AttributeSchema>),
@@ -144,7 +143,7 @@ impl<'s> Node<'s> {
     }
 }
 
-/// Calls `f` for each attribute of an object, and for the attributes nested in it if `f` returns true.
+/// Calls `f` for each attribute of an object. If `f` returns true, the attributes nested in that attribute are visited, too.
 fn walk(node: &Node<'_>, object: &Value, path: &mut Path, f: &mut dyn FnMut(&AttributeSchema, &Value, &Path) -> bool) {
     if !matches!(object.ty(), Type::Object(_)) {
         return;
@@ -184,7 +183,7 @@ fn walk_all(
         return;
     }
     match (value.kind(), value.ty()) {
-        // The path of a set's element changes whenever the element does, so the mark is on the whole set.
+        // A path into a set would contain the element itself, so the mark is put on the whole set.
         (Kind::Seq(items), Type::Set(_)) => {
             for item in items.iter() {
                 let here = path.clone();
@@ -231,7 +230,7 @@ fn change(node: &Node<'_>, object: &Value, f: &dyn Fn(&AttributeSchema, &Value) 
         }
     };
     let attributes = ty.attributes().iter().zip(values.iter());
-    // Unchanged parts are shared with the old object, because objects can be large.
+    // Unchanged parts are shared with the old object, because objects may be large.
     with_changes(object, attributes.map(|(a, value)| changed(&a.name, value)))
 }
 

@@ -14,15 +14,14 @@ pub struct BlockSchema {
     pub attributes: BTreeMap<Arc<str>, AttributeSchema>,
     pub blocks: BTreeMap<Arc<str>, NestedBlock>,
     pub description: Description,
-    /// True if the use of the block gives a warning.
+    /// True if using the block causes a warning.
     pub deprecated: bool,
     /// Advice on the replacement of a deprecated block; often empty.
     pub deprecation_message: String,
-    /// True if the provider may set blocks of this type where the configuration has none (protocol 6). Never true for
-    /// the outermost block.
+    /// True if the provider may set blocks of this type if the configuration has none (protocol 6). Never true for the outermost block.
     pub computed: bool,
-    /// Cache of derived values; [`Derived::default`] in a new block. After its first use, only a clone of the block may
-    /// be changed.
+    /// Cache of derived values; [`Derived::default`] in a new block. After the first use of the block, it must not be changed; a clone may
+    /// be.
     pub derived: Derived,
 }
 
@@ -34,20 +33,20 @@ pub struct AttributeSchema {
     pub required: bool,
     /// True if the configuration may set the attribute.
     pub optional: bool,
-    /// True if the provider sets the attribute if the configuration does not.
+    /// True if the provider may set the attribute if the configuration does not.
     pub computed: bool,
-    /// True if output must hide the value.
+    /// True if the value must not be displayed.
     pub sensitive: bool,
-    /// True if the provider receives the value but no object stores it.
+    /// True if the provider receives the value, but no state or plan stores it.
     pub write_only: bool,
-    /// True if the use of the attribute gives a warning.
+    /// True if using the attribute causes a warning.
     pub deprecated: bool,
     /// Advice on the replacement of a deprecated attribute; often empty.
     pub deprecation_message: String,
     pub description: Description,
 }
 
-/// The type of an attribute: a plain type, or an object with a schema of its own (protocol 6).
+/// The type of an attribute: a plain type, or objects whose attributes have schemas (protocol 6).
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttributeType {
     Plain(Type),
@@ -110,7 +109,7 @@ pub struct Description {
     pub markdown: bool,
 }
 
-/// A schema with its version: of a resource type, data source, provider configuration…
+/// A schema with its version, such as that of a resource type, a data source or a provider configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
     /// The schema version of stored objects.
@@ -121,7 +120,7 @@ pub struct Schema {
     pub has_computed_blocks: bool,
     /// The schema of a managed resource type's identities, if its objects have them.
     pub identity: Option<Arc<IdentitySchema>>,
-    /// Pairs of attributes of which the second repeats the value of the first: if one is sensitive, so is the other.
+    /// Pairs of attributes. The second repeats the value of the first, so it is sensitive if the first is.
     pub repeats: Vec<(Arc<str>, Arc<str>)>,
 }
 
@@ -172,8 +171,8 @@ impl BlockSchema {
         Type::Object(self.implied_object())
     }
 
-    /// Returns the object of a block without arguments: null attributes, empty collections of blocks, group blocks with
-    /// their attributes.
+    /// Returns the object for a block without arguments: attributes are null, collections of nested blocks are empty, and blocks with
+    /// [`Nesting::Group`] are objects with null attributes.
     #[must_use]
     pub fn empty_object(&self) -> Value {
         let compute = || {
@@ -186,7 +185,7 @@ impl BlockSchema {
                     (_, Type::List(e)) => Value::list((**e).clone(), Vec::new()),
                     (_, Type::Set(e)) => Value::set((**e).clone(), Vec::new()),
                     (_, Type::Map(e)) => Value::map((**e).clone(), Default::default()),
-                    // Blocks whose type contains `any` form objects and tuples, because a map or list has a single
+                    // If the type of the blocks contains `any`, the collection is an object or a tuple, because a map or list has a single
                     // element type.
                     (Nesting::Map, _) => Value::empty_object(),
                     _ => Value::empty_tuple(),
@@ -234,7 +233,7 @@ impl AttributeSchema {
     #[must_use]
     pub fn implied_type(&self) -> Type {
         match &self.ty {
-            // Only conversions use optional attributes; a value has all attributes.
+            // Optional attributes matter only in conversions: a value always has all attributes.
             AttributeType::Plain(ty) => ty.without_optional(),
             AttributeType::Nested(nested) => nested.implied_type(),
         }

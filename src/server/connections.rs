@@ -1,4 +1,4 @@
-//! Connections: accepting them, limits of their number and time, and graceful shutdown.
+//! Connections: accepting them, limiting their number and duration, and graceful shutdown.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -21,19 +21,19 @@ use tokio_rustls::TlsAcceptor;
 use crate::guests::{Counted, Guests};
 use crate::reply::{Body, Reply};
 
-/// Time limit of the TLS handshake, and of the header of a request.
+/// Time limit for the TLS handshake, and for the header of a request.
 const HEADER: Duration = Duration::from_secs(10);
-/// Time limit of a whole connection.
+/// Time limit for a whole connection.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Time limit of running answers when the server shuts down.
+/// Time limit for running answers after a shutdown is requested.
 const ENDING: Duration = Duration::from_secs(10);
-/// Pause after a connection could not be accepted. The usual cause is a lack of file descriptors, and a loop without a pause
-/// would use a whole core.
+/// Pause after a failure to accept a connection. The usual cause is a lack of file descriptors, and without a pause the loop would use a
+/// whole core.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Request handler of a [`Server`].
 pub trait Handler: Send + Sync + 'static {
-    /// Answers a request. An error of the server itself is in the reply, and in the access log.
+    /// Answers a request. The reply contains an error of the server itself for the access log.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Reply> + Send;
 }
 
@@ -71,20 +71,20 @@ impl fmt::Display for Access {
     }
 }
 
-/// Size of a connection's send buffer in bytes. Bytes in the buffer count as taken by the client, so a large buffer would hide
-/// for long that a client does not read.
+/// Size of a connection's send buffer in bytes. It is small, because buffered bytes count as received by the client, so that a large buffer
+/// would hide for a long time that the client does not read.
 const SEND_BUFFER: u32 = 512 << 10;
 
 /// Listens at an address, with [`SEND_BUFFER`] for its connections.
 ///
 /// # Errors
-/// Another program uses the address, or it is not one of this machine.
+/// Another program uses the address, or it does not belong to this machine.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // The port of an ended server can be used again at once, as with other servers.
+    // Allows a server to listen on the port right after an earlier one has ended.
     socket.set_reuseaddr(true)?;
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
@@ -93,9 +93,9 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 pub struct Server<H> {
     pub handler: H,
-    /// TLS settings; none for plain HTTP.
+    /// TLS settings; `None` for plain HTTP.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Callback for each answer.
+    /// Callback for the access log, called for each answer.
     pub log: Arc<dyn Fn(&Access) + Send + Sync>,
 }
 
@@ -144,7 +144,7 @@ impl<H: Handler> Server<H> {
             () = accepting => {}
             () = stop => {}
         }
-        // No more connections are accepted, and those that are open get time to finish.
+        // No more connections are accepted, and open ones get time to finish.
         drop(listener);
         let _ = ending.send(true);
         let all_gone = async {
@@ -164,7 +164,7 @@ impl<H: Handler> Server<H> {
         acceptor: Option<TlsAcceptor>,
         ended: watch::Receiver<bool>,
     ) {
-        // Answers are small documents, which must not be delayed until more data is sent.
+        // Answers are small, and must not be delayed by waiting for more data.
         let _ = stream.inner.set_nodelay(true);
         match acceptor {
             None => self.http(stream, peer, ended).await,
@@ -187,14 +187,14 @@ impl<H: Handler> Server<H> {
             async move { Ok::<_, Infallible>(this.respond(peer, request).await) }
         });
         let mut http = http1::Builder::new();
-        // The number of connections is limited, so one that never sends its request must be closed.
+        // A connection that never sends its request must be closed, because the number of connections is limited.
         http.timer(TokioTimer::new()).header_read_timeout(HEADER);
         let connection = http.serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let result = tokio::select! {
             result = &mut connection => result,
             () = async { drop(ended.wait_for(|ended| *ended).await) } => {
-                // A file that is being sent is completed.
+                // A graceful shutdown completes the answer that is being sent.
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

@@ -1,4 +1,4 @@
-//! Credentials of clients: a name and a password, as HTTP's basic authentication sends them.
+//! Credentials of clients: a name and a password, in HTTP basic authentication.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,13 +9,13 @@ use sha2::{Digest as _, Sha256};
 /// Name and password that every request must have.
 #[derive(Clone)]
 pub struct Credentials {
-    /// Digest of `NAME:PASSWORD`. Digests are compared, because the time of comparing the texts would tell how much of a guess is
-    /// right.
+    /// Digest of `NAME:PASSWORD`. Digests are compared, because the time of comparing the texts would reveal how much of a guess is
+    /// correct.
     digest: [u8; 32],
 }
 
 impl Credentials {
-    /// Takes the text `NAME:PASSWORD`; `None` if one of them is missing.
+    /// Parses `NAME:PASSWORD`. Returns `None` if one of them is missing.
     #[must_use]
     pub fn parse(text: &str) -> Option<Credentials> {
         let (name, password) = text.split_once(':')?;
@@ -25,7 +25,7 @@ impl Credentials {
         })
     }
 
-    /// Returns true if a request has these credentials.
+    /// Returns true if a request contains these credentials.
     #[must_use]
     pub fn are_in(&self, headers: &HeaderMap) -> bool {
         let sent = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());

@@ -1,5 +1,5 @@
-//! Slots for connections: their number for each client, and the time of the last transfer on each. A client that reads slowly,
-//! or not at all, must not block others.
+//! Slots for connections, which are limited in all and for each client. The transfers on each connection are recorded, because a client
+//! that reads slowly or not at all must not block others.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,25 +14,25 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-/// Limit of open connections.
+/// Maximum number of open connections.
 const ALL: usize = 256;
-/// Limit of open connections of one client, and of its connections that wait for a slot.
+/// Maximum number of open connections of one client, and of its connections that wait for a slot.
 const OF_ONE: usize = 64;
-/// Limit of connections that wait for a slot.
+/// Maximum number of connections that wait for a slot.
 const WAITING: usize = 512;
-/// Time limit for a connection to get a slot.
+/// Time for which a connection waits for a slot.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Interval at which a waiting connection checks whether another one has become idle.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Conditions under which a connection is closed in favour of another one.
+/// Conditions under which a connection may be closed to make room for another one.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     /// Time without a transfer after which a connection is idle.
     idle: Duration,
-    /// Age of a connection after which its rate is measured.
+    /// Age from which the transfer rate of a connection counts.
     age: Duration,
-    /// Lowest rate, in bytes a second.
+    /// Minimum rate in bytes per second.
     rate: u64,
 }
 
@@ -67,8 +67,8 @@ struct Guest {
     end: Arc<Notify>,
 }
 
-/// Number of bytes that a client has sent and received, with the time of the last transfer. Bytes in a buffer of this machine
-/// count as received while the buffer has room: a client that does not read fills it once, and is idle from then on.
+/// Number of bytes that a client has sent and received, and the time of the last transfer. Bytes in the send buffer count as received: a
+/// client that does not read fills the buffer once, and is idle from then on.
 #[derive(Debug)]
 pub(crate) struct Activity {
     since: Instant,
@@ -99,7 +99,7 @@ impl Activity {
         self.since.elapsed().saturating_sub(last)
     }
 
-    /// Returns true if the connection may be closed in favour of another one.
+    /// Returns true if the connection may be closed to make room for another one.
     fn yields(&self, rule: Rule) -> bool {
         let age = self.since.elapsed();
         let is_slow = || self.moved.load(Ordering::Relaxed) / age.as_secs().max(1) < rule.rate;
@@ -113,7 +113,7 @@ pub(crate) struct Seat {
     guests: Arc<Guests>,
     number: u64,
     pub activity: Arc<Activity>,
-    /// Notified when the connection must close in favour of another one.
+    /// Notified when the connection must close to make room for another one.
     pub end: Arc<Notify>,
 }
 
@@ -162,7 +162,7 @@ impl Guests {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a slot. Returns none if too many connections wait already, or if it takes too long.
+    /// Waits for a slot. Returns `None` if too many connections are waiting already, or if it takes too long.
     pub async fn seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let client = network(client);
         if let Some(seat) = self.free_seat(client) {
@@ -177,7 +177,7 @@ impl Guests {
                 if let Some(seat) = self.free_seat(client) {
                     return seat;
                 }
-                // Idleness has no notification, so it is polled.
+                // No notification is sent when a connection becomes idle, so this is checked at intervals.
                 drop(timeout(LOOK, freed).await);
             }
         };
@@ -191,13 +191,13 @@ impl Guests {
         if own >= self.of_one || all >= WAITING {
             return None;
         }
-        // Clients that are refused get no entry, because nothing would remove it.
+        // Refused clients get no entry, because it would never be removed.
         places.waiting.insert(client, own + 1);
         Some(Waiting { guests: self, client })
     }
 
-    /// Takes a slot, if one is free. Otherwise closes a connection: the longest idle one of the same client if that has all its
-    /// slots, else the longest idle one of all. Returns none if no connection is idle.
+    /// Takes a slot, if one is free. Otherwise a connection that may be closed is closed: among those of the same client if it has all its
+    /// slots, or else among all connections. The one that has been idle longest is chosen. Returns `None` if there is none.
     fn free_seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let mut places = self.lock();
         let open = &mut places.open;
@@ -207,7 +207,7 @@ impl Guests {
             let longest = open
                 .iter()
                 .filter(|(_, guest)| considered(guest) && guest.activity.yields(self.rule))
-                // Among equally idle connections the oldest one is closed, which has the lowest number.
+                // Among connections that have been idle equally long, the oldest one is closed, which has the lowest number.
                 .max_by_key(|(number, guest)| (guest.activity.idle(), std::cmp::Reverse(**number)))
                 .map(|(number, _)| *number)?;
             if let Some(guest) = open.remove(&longest) {
@@ -238,7 +238,7 @@ impl Guests {
     }
 }
 
-/// Returns the address that identifies a client: in IPv6 its network (/64), since a client has many addresses in it.
+/// Returns the address that identifies a client. For IPv6 it is the network (/64), because a client can use any address in it.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -249,7 +249,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Stream that counts its bytes in an [`Activity`].
+/// Stream that counts the transferred bytes in an [`Activity`].
 pub(crate) struct Counted<S> {
     pub inner: S,
     pub activity: Arc<Activity>,
@@ -290,7 +290,7 @@ mod tests {
         IpAddr::from([10, 0, 0, last])
     }
 
-    /// Builds a rule by which every connection is idle (`Duration::ZERO`), or none.
+    /// Builds a rule by which connections are idle after this time: `Duration::ZERO` makes every connection idle.
     fn idle_after(idle: Duration) -> Rule {
         Rule {
             idle,
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Makes a connection older without waiting.
+    /// Makes a connection look older, without waiting.
     fn with_age(seat: &mut Seat, seconds: u64, moved: u64, last: u64) {
         let since = Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
         let activity = Arc::new(Activity {
@@ -317,7 +317,7 @@ mod tests {
         let mut full = guests.seat(client(1)).await.unwrap();
         let mut slow = guests.seat(client(1)).await.unwrap();
         let mut fast = guests.seat(client(2)).await.unwrap();
-        // The first client filled its buffers at once and has read nothing since; the second one reads slowly but steadily.
+        // The first client has filled its buffers at once and then read nothing. The second one reads slowly but steadily.
         with_age(&mut full, 60, 8 << 20, 1);
         with_age(&mut slow, 60, 60 << 10, 57);
         with_age(&mut fast, 60, 600 << 20, 60);

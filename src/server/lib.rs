@@ -1,7 +1,7 @@
-//! HTTP servers of commands: connections with their limits, TLS, and an orderly end.
+//! HTTP servers of commands: connections with limits, TLS, and graceful shutdown.
 //!
-//! `providers serve` and `state serve` implement [`Handler`], which answers one request; [`Server`] does the rest. A client that reads
-//! slowly, or not at all, must not block others: the file `guests.rs` has the rules. Begin with `connections.rs`.
+//! `providers serve` and `state serve` implement [`Handler`], which answers one request; [`Server`] does the rest. The rules against
+//! clients that read slowly or not at all, and so would block others, are in `guests.rs`. Begin with `connections.rs`.
 
 mod connections;
 mod credentials;

@@ -1,7 +1,7 @@
-//! Limits that connections and their bodies share.
+//! Limits that are used both for connections and for bodies.
 
 use std::time::Duration;
 
-/// Lowest rate at which a client must take a file, in bytes a second, measured after [`FIRST`].
+/// Minimum rate at which a client must receive a file, in bytes per second, measured after [`FIRST`].
 pub const LOWEST_RATE: u64 = 16 << 10;
 pub const FIRST: Duration = Duration::from_secs(20);

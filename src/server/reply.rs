@@ -20,7 +20,7 @@ const CHUNK: usize = 1 << 16;
 
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Answer to a request. A HEAD request gets it without its body.
+/// Answer to a request. For a HEAD request, the body is not sent.
 pub struct Reply {
     pub status: StatusCode,
     /// Media type of the body.
@@ -72,10 +72,10 @@ impl Reply {
     }
 }
 
-/// Reads the body of a request, of at most this size in bytes.
+/// Reads the body of a request. `limit` is its maximum size in bytes.
 ///
 /// # Errors
-/// The reply to a request whose body is larger, or ends early.
+/// The body is larger, or ends early. The error is the reply to send.
 pub async fn read_body(request: Request<Incoming>, limit: usize) -> Result<Vec<u8>, Reply> {
     match Limited::new(request.into_body(), limit).collect().await {
         Ok(body) => Ok(body.to_bytes().into()),
@@ -86,7 +86,7 @@ pub async fn read_body(request: Request<Incoming>, limit: usize) -> Result<Vec<u
 
 /// Returns a body with the content of a file, read as fast as the client takes it.
 fn content(file: tokio::fs::File, size: u64) -> Body {
-    // Two chunks, so that the disk is read while the network sends, without more memory for each client.
+    // The channel holds two chunks, so that the disk is read while the network sends, with little memory for each client.
     let (sender, receiver) = mpsc::channel::<io::Result<Frame<Bytes>>>(2);
     tokio::spawn(async move {
         let mut file = file.take(size);
@@ -103,7 +103,7 @@ fn content(file: tokio::fs::File, size: u64) -> Body {
             };
             let failed = read.is_err();
             sent += read.as_ref().ok().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
-            // A client that stalls or is slow occupies a connection. Dropping the sender ends the body early, which closes the
+            // A client that stalls or is slow would occupy a connection. Dropping the sender ends the body early, which closes the
             // connection.
             if last || sender.send_timeout(read, STALL).await.is_err() || failed {
                 return;

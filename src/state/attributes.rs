@@ -1,4 +1,4 @@
-//! Attributes of objects: JSON text, preserved verbatim.
+//! Attributes of objects: JSON text, which is stored as it was read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,13 @@ use serde_json::value::RawValue;
 
 use crate::StateError;
 
-/// Limit of the nesting of brackets in a stored value. The text is indented by its depth, so the size of a deeply
-/// nested value grows with the square of its depth.
+/// Maximum nesting of brackets in a stored value. Each line is indented by its depth, so the size of the text would grow with the square of
+/// the depth.
 const MAX_DEPTH: usize = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attributes {
-    /// A JSON object, following the schema of the resource type in the version the object names.
+    /// A JSON object that follows the resource type's schema, in the version that the object records.
     Json(RawJson),
     /// The flat form of states from before Terraform 0.12; only the provider can convert it.
     Flat(Arc<BTreeMap<String, String>>),
@@ -79,8 +79,7 @@ impl RawJson {
         let bytes = text.as_bytes();
         let mut i = 0;
         while i < bytes.len() {
-            // The search compares ASCII characters, or bytes that no other character contains, so every cut is
-            // between characters.
+            // The search compares ASCII bytes, and bytes that cannot occur inside other characters, so every cut is between characters.
             let escape = match bytes[i] {
                 b'<' => "\\u003c",
                 b'>' => "\\u003e",
@@ -135,7 +134,7 @@ impl RawJson {
         &self.0
     }
 
-    /// Parses the text, with numbers in all their digits.
+    /// Parses the text. Numbers keep all their digits.
     pub fn to_value(&self) -> Result<serde_json::Value, StateError> {
         serde_json::from_str(&self.0).map_err(|e| StateError::Value {
             what: "A resource's object".into(),
@@ -195,7 +194,7 @@ pub(crate) fn line(level: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + 2 * level, b' ');
 }
 
-/// Prints the length only: attributes hold secrets, and logs do not need them.
+/// Prints only the length, because attributes may contain secrets that must not be logged.
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RawJson({} bytes)", self.0.len())

@@ -23,13 +23,12 @@ pub(crate) fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Replaces a file through [`files::Output`], so that it is always complete; creates its directory if there is
-/// none.
+/// Replaces a file durably through [`files::Output`], so that it is complete at every instant. Creates the directory if it is missing.
 pub(crate) fn replace_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     replace_with(path, text, Policy::STATE)
 }
 
-/// Replaces a file without syncing to disk: it need not survive a crash of the machine.
+/// Replaces a file without waiting for the disk, for files that need not survive a crash of the machine.
 pub(crate) fn replace_passing_file(path: &Path, text: &[u8]) -> Result<(), StateError> {
     let policy = Policy {
         durable: false,
@@ -46,7 +45,7 @@ pub(crate) fn is_of_others(found: &fs::Metadata) -> bool {
 fn replace_with(path: &Path, text: &[u8], policy: Policy) -> Result<(), StateError> {
     let dir = directory(path);
     fs::create_dir_all(dir).map_err(|e| StateError::io("cannot create the directory", dir, e))?;
-    // In a directory that others can write, somebody else's symlink could make us overwrite a file that its owner
+    // The symlink of another user is not followed: in a shared directory, it could make this program overwrite a file that the other user
     // cannot write. The user's own symlinks are followed.
     let follows = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => !is_of_others(&found),

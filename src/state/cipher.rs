@@ -1,8 +1,8 @@
-//! Interface of encryption: encrypts and decrypts the texts of states and plans.
+//! Interface of the encryption of states and plans.
 
 use std::fmt;
 
-/// Serial and lineage, which an encrypted state shows in clear text.
+/// Serial and lineage, which stay in clear text beside an encrypted state.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'h> {
     pub serial: u64,
@@ -13,7 +13,7 @@ pub struct Head<'h> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub text: Vec<u8>,
-    /// True if the text is not stored in the current form: it is plain, or encrypted by a fallback.
+    /// True if the text should be written again, because it is not encrypted, or only a fallback could decrypt it.
     pub outdated: bool,
 }
 

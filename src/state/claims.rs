@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use addrs::{AbsResourceInstance, ConfigResource, ModuleInstance};
 
-/// A resource, in all instances of its module that are inside one instance of an outer module, or of the module itself.
+/// A resource in all instances of its module that are inside the module instance `within`, which is the module itself or an outer module.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScopedResource {
     pub within: ModuleInstance,
@@ -13,7 +13,7 @@ pub struct ScopedResource {
 }
 
 impl ScopedResource {
-    /// Creates the scope that fixes the first `depth` steps of a module instance.
+    /// Creates the scope of all module instances that share the first `depth` steps with `module`.
     #[must_use]
     pub fn new(module: &ModuleInstance, depth: usize, resource: ConfigResource) -> ScopedResource {
         let depth = depth.min(module.0.len());
@@ -23,28 +23,28 @@ impl ScopedResource {
         }
     }
 
-    /// Lists the scopes that an instance is in.
+    /// Lists the scopes that contain an instance.
     pub fn of(address: &AbsResourceInstance) -> impl Iterator<Item = ScopedResource> + '_ {
         (0..=address.module.0.len()).map(|depth| ScopedResource::new(&address.module, depth, address.config()))
     }
 }
 
-/// Claims of a run on a state that others can change at the same time.
+/// Parts of a state that a run uses while other runs may use other parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// Instances whose objects are changed.
     pub objects: BTreeSet<AbsResourceInstance>,
     /// Outputs that are changed.
     pub outputs: BTreeSet<Arc<str>>,
-    /// Resources that these depend on. They do not change meanwhile.
+    /// Resources that the changed objects depend on. Other runs must not change them meanwhile.
     pub needed: BTreeSet<ScopedResource>,
-    /// Set if the run is about the whole configuration: operations of earlier runs on objects that it does not have concern the user,
-    /// too.
+    /// Set if the run covers the whole configuration, so that the user is also told about unfinished operations of earlier runs on objects
+    /// that are not claimed.
     pub is_complete: bool,
 }
 
 impl Claims {
-    /// Returns true if other claims are a part of these.
+    /// Returns true if these claims include all others.
     #[must_use]
     pub fn cover(&self, other: &Claims) -> bool {
         other.objects.is_subset(&self.objects)
@@ -52,13 +52,13 @@ impl Claims {
             && other.needed.is_subset(&self.needed)
     }
 
-    /// Lists the resources in which something is changed.
+    /// Lists all scopes that contain a changed object.
     #[must_use]
     pub fn within(&self) -> BTreeSet<ScopedResource> {
         self.objects.iter().flat_map(ScopedResource::of).collect()
     }
 
-    /// Returns true if an instance belongs to a resource that is depended on.
+    /// Returns true if an instance belongs to a needed resource.
     #[must_use]
     pub fn needs(&self, address: &AbsResourceInstance) -> bool {
         ScopedResource::of(address).any(|scope| self.needed.contains(&scope))

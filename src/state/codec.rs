@@ -1,8 +1,7 @@
 //! Encryption of a state's texts on their way to a disk or a store.
 //!
-//! A [`Codec`] turns snapshots into the bytes that are stored, and back. Without a [`Cipher`] these are the text of the
-//! state itself. With one, every text that leaves the process is encrypted by the cipher: snapshots, their copies and
-//! backups, and the records of journals.
+//! A [`Codec`] turns snapshots into the bytes that are stored, and back. Without a [`Cipher`] these are the text of the state itself. With
+//! a cipher, every text that leaves the process is encrypted: snapshots, their copies and backups, and the records of journals.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ pub use crate::cipher::{Cipher, CipherError, Head, Opened};
 use crate::document;
 use crate::{FormatError, State, StateError};
 
-/// Fields that distinguish an encrypted text from others.
+/// Fields by which an encrypted text is recognized.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]
@@ -33,13 +32,13 @@ impl Envelope {
     }
 }
 
-/// Returns true if a text is encrypted, by its JSON fields.
+/// Returns true if a text is encrypted, which is recognized by its JSON fields.
 #[must_use]
 pub fn is_sealed(text: &[u8]) -> bool {
     Envelope::parse(text).is_some()
 }
 
-/// Returns true if a text is an encrypted saved plan: encrypted, without the fields of a state.
+/// Returns true if a text is an encrypted saved plan: it is encrypted and has no serial and lineage.
 #[must_use]
 pub fn is_sealed_plan(text: &[u8]) -> bool {
     Envelope::parse(text).is_some_and(|envelope| envelope.serial.is_none() && envelope.lineage.is_empty())
@@ -49,11 +48,11 @@ pub fn is_sealed_plan(text: &[u8]) -> bool {
 #[derive(Clone, Debug)]
 pub struct Decoded {
     pub state: State,
-    /// True if the state is not stored in the current form, so that it should be written again.
+    /// True if the state should be written again, because it is not stored in the current form.
     pub outdated: bool,
 }
 
-/// Form in which the texts of a state are stored. The default is the text itself.
+/// Form in which the texts of a state are stored. The default is plain text.
 #[derive(Clone, Debug, Default)]
 pub struct Codec(Option<Arc<dyn Cipher>>);
 
@@ -98,11 +97,11 @@ impl Codec {
     /// Reads a stored state; `None` if there are no bytes, as for a state that was never written.
     ///
     /// # Errors
-    /// The bytes are no state, or cannot be decrypted.
+    /// The bytes are not a state, or cannot be decrypted.
     pub fn decode(&self, stored: &[u8]) -> Result<Option<Decoded>, FormatError> {
         let Some(cipher) = self.0.as_ref().filter(|_| !stored.is_empty()) else {
             return match document::decode(stored) {
-                // Encryption is considered only after a failure, so that a plain state is parsed only once.
+                // Decryption is considered only after parsing has failed, so that a plain state is parsed once.
                 Err(_) if is_sealed(stored) => Err(FormatError::Encrypted),
                 decoded => Ok(decoded?.map(|state| Decoded { state, outdated: false })),
             };
@@ -116,7 +115,8 @@ impl Codec {
         let Some(state) = document::decode(&opened.text)? else {
             return Err(FormatError::Cipher(CipherError("there is no state in it".to_owned())));
         };
-        // The head is not authenticated: somebody may have replaced the text by an older snapshot.
+        // The clear-text fields are not authenticated. A difference shows that somebody has replaced the encrypted text by another
+        // snapshot, such as an older one.
         if envelope.serial.is_some_and(|serial| serial != state.serial) {
             return Err(differs("serial"));
         }
@@ -137,10 +137,10 @@ impl Codec {
         }
     }
 
-    /// Decrypts a record of a journal. One that is not encrypted is accepted: it was written before encryption was
-    /// configured, and the results in it must not be lost.
+    /// Decrypts a record of a journal. A record in plain text is accepted: it was written before encryption was configured, and its results
+    /// must not be lost.
     pub(crate) fn open_record<'t>(&self, text: &'t [u8]) -> Result<std::borrow::Cow<'t, [u8]>, FormatError> {
-        // Records of other kinds begin with other names.
+        // Only encrypted records begin with this field.
         if !text.starts_with(b"{\"meta\":") {
             return Ok(text.into());
         }
@@ -162,7 +162,7 @@ fn differs(what: &str) -> FormatError {
 mod tests {
     use super::*;
 
-    /// Reverses the bytes, and accepts plain texts if so configured.
+    /// Cipher that reverses the bytes. `plain` tells whether it accepts plain text.
     #[derive(Debug)]
     struct Reversed {
         plain: bool,

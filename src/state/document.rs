@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::syntax::{parse, position};
 use crate::{FormatError, State, StateError, upgrade, v4};
 
-/// Reads the text of a state; `None` if the text is empty, as a state that was never written is.
+/// Reads the text of a state. An empty text is a state that was never written, and gives `None`.
 pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
     if text.is_empty() {
         return Ok(None);
@@ -27,12 +27,12 @@ pub fn decode(text: &[u8]) -> Result<Option<State>, FormatError> {
             message: "a state begins with an opening brace".into(),
         });
     }
-    // Nearly every state has version 4, so the text is read as that at once, and parsed again only if it is not.
+    // Nearly every state has version 4, so that version is tried first.
     match v4::read(text) {
         Ok(Some(state)) => Ok(Some(state)),
         Ok(None) => older(text).map(Some),
-        // A text of another version may not parse as version 4 at all, so the error of that attempt is reported only
-        // for version 4.
+        // A text of another version may fail to parse as version 4, so the error of that attempt is reported only if the text has version
+        // 4.
         Err(error) => Err(match version(text) {
             Ok(4) => error,
             Ok(_) => return older(text).map(Some),
@@ -46,7 +46,7 @@ pub fn encode(state: &State) -> Result<Vec<u8>, StateError> {
     v4::write(state)
 }
 
-/// Encodes a state as [`encode`] does, and passes on the text part by part.
+/// Encodes a state like [`encode`], but passes the text on in parts, so that it is never completely in memory.
 pub fn encode_in_parts(state: &State, part: &mut dyn FnMut(&[u8])) -> Result<(), StateError> {
     v4::write_in_parts(state, part)
 }

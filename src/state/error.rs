@@ -30,11 +30,11 @@ pub enum StateError {
     )]
     File {
         path: PathBuf,
-        /// The backup beside the state file, if there is one.
+        /// The backup beside the state file, if it exists.
         backup: Option<PathBuf>,
         source: Box<FormatError>,
     },
-    /// Encrypted file with states or their changes that cannot be decrypted.
+    /// A state or a journal in a file is encrypted and cannot be decrypted.
     #[error("The file {} cannot be read: {source}. Nothing was changed.", path.display())]
     Sealed { path: PathBuf, source: Box<FormatError> },
     /// A text cannot be encrypted.
@@ -60,7 +60,7 @@ pub enum StateError {
         what: String,
         message: String,
     },
-    /// The lock to release does not exist, or is another one.
+    /// There is no lock to release, or it has another ID.
     #[error("{0}")]
     Unlock(String),
 }
@@ -77,10 +77,10 @@ pub enum FormatError {
         column: usize,
         message: String,
     },
-    /// The text is JSON, but there is no version of the format in it.
+    /// The text is JSON, but has no version of the format.
     #[error("it does not say which version of the state format it has, so it is not a state file")]
     NoVersion,
-    /// The version of the format is unknown here.
+    /// The version of the format is unknown to this program.
     #[error(
         "it has version {version} of the state format{}; this program reads versions up to 4. \
          Use the program that wrote it, or a newer release of this one",
@@ -100,7 +100,7 @@ pub enum FormatError {
     /// The text cannot be decrypted, or must be encrypted and is not.
     #[error("{0}")]
     Cipher(CipherError),
-    /// The form is valid, but the content is contradictory or impossible.
+    /// The form is valid, but the content is contradictory.
     #[error("{place}: {error}")]
     Content {
         /// Address of the faulty part.
@@ -146,7 +146,7 @@ pub enum ContentError {
     /// Neither a resource nor its objects have a provider configuration.
     #[error("it has no provider configuration")]
     NoProvider,
-    /// Objects of one resource have configurations of different blocks.
+    /// The objects of one resource have provider configurations of different blocks.
     #[error("its provider configuration {address} is not one of {other}, as other objects of the resource have")]
     ProviderConflict { address: String, other: String },
     /// A provider configuration of an old state has no valid address.
@@ -199,7 +199,7 @@ impl StateError {
         }
     }
 
-    /// Returns the kind of the problem in one line, as the summary of a diagnostic; the error's text is the detail.
+    /// Returns the kind of the problem in one line, as the summary of a diagnostic. The text of the error is the detail.
     #[must_use]
     pub fn summary(&self) -> &str {
         match self {
@@ -217,8 +217,7 @@ impl StateError {
 }
 
 impl FormatError {
-    /// Returns true if only a key or the configuration of encryption is missing, so that the text itself may be
-    /// intact.
+    /// Returns true if the text may be intact, and only a key or the encryption configuration is missing.
     #[must_use]
     pub fn is_of_encryption(&self) -> bool {
         matches!(self, FormatError::Encrypted | FormatError::Cipher(_))

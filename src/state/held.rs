@@ -1,4 +1,4 @@
-//! Descriptions of locks that another process holds.
+//! Descriptions of locks that another process or program holds.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub struct LockHeld {
     pub path: PathBuf,
     /// Holder of the lock, if it is known.
     pub info: Option<LockInfo>,
-    /// Time for which the lock was waited for.
+    /// Time spent waiting for the lock.
     pub waited: Duration,
 }
 
@@ -54,7 +54,7 @@ pub struct StoreLocked {
     pub message: String,
     /// Holder of the lock, if it is known.
     pub holder: Option<LockInfo>,
-    /// Time for which the lock was waited for.
+    /// Time spent waiting for the lock.
     pub waited: Duration,
 }
 

@@ -1,12 +1,11 @@
 //! Locks of state files that both Terraform and this program respect.
 //!
-//! The lock is an exclusive record lock on the state file itself, and so ends with the process that holds it, however that
-//! ends. A file beside it, `.NAME.lock.info`, records the holder and its operation for others; it means nothing without the
-//! lock.
+//! The lock is an exclusive record lock on the state file itself, so it ends with the process that holds it, even after a crash. A file
+//! beside it, `.NAME.lock.info`, tells others the holder and its operation. Without the lock, that file has no meaning.
 //!
-//! Terraform's record locks belong to the process, and vanish when the process closes *any* descriptor of the file: to
-//! evaluate `file("terraform.tfstate")` would be enough. The locks of this program belong to the open file
-//! ([`system::locks`]). They exclude Terraform's locks and a second lock in this process, but are not lost in that way.
+//! Terraform's record locks belong to the process, and end when the process closes *any* descriptor of the file: evaluating
+//! `file("terraform.tfstate")` is enough. The locks of this program belong to the open file ([`system::locks`]). They exclude Terraform's
+//! locks and a second lock in this process, but are not lost in that way.
 //!
 //! A program that waits for a lock may have opened the file long before it gets the lock, and Terraform continues to use
 //! that open file. So the file of a locked state must stay the same file: [`crate::store`] writes it in place and does not
@@ -25,7 +24,7 @@ use crate::StateError;
 use crate::beside::is_of_others;
 use crate::held::LockHeld;
 
-/// A lock that is held. It is released when dropped; [`FileLock::release`] also returns whether that succeeded.
+/// A lock that is held. Dropping it releases it; [`FileLock::release`] also returns errors.
 #[derive(Debug)]
 pub struct FileLock {
     file: Option<File>,
@@ -35,9 +34,9 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Locks a state file, which is created if there is none. If another process holds the lock, it tries again until
-    /// `timeout` has passed, at intervals that grow from 125 milliseconds to a second. Meanwhile `cancelled` is called ten
-    /// times a second; if it returns true, the attempt ends.
+    /// Locks a state file, which is created if there is none. If another process holds the lock, the attempt is repeated until `timeout`
+    /// has passed, at intervals that grow from 125 milliseconds to a second. Meanwhile `cancelled` is called ten times a second, and the
+    /// attempts end if it returns true.
     pub fn acquire(
         path: &Path,
         info: &LockInfo,
@@ -87,8 +86,8 @@ impl FileLock {
 
     fn end(&mut self) -> Result<(), StateError> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        // All files are removed while the lock is held, because the next holder creates files of the same names. The
-        // information is removed last, right before the lock: a Terraform that finds a lock without it stops waiting.
+        // All files are removed while the lock is held, because the next holder creates files of the same names. The information file is
+        // removed last, right before the unlock, because a Terraform that waits gives up if it finds the lock without that file.
         let mut result = Ok(());
         if self.created
             && file.metadata().is_ok_and(|m| m.len() == 0)
@@ -98,7 +97,7 @@ impl FileLock {
             result = Err(StateError::io("cannot remove", &self.path, e));
         }
         let info = info_path(&self.path);
-        // A directory or device of that name existed before, and has made the locking fail.
+        // A directory or device with that name existed before, and has made the locking fail. It must not be removed.
         let removed = match fs::metadata(&info) {
             Ok(found) if !found.is_file() => Ok(()),
             _ => fs::remove_file(&info),
@@ -128,7 +127,7 @@ impl Drop for FileLock {
     }
 }
 
-/// Sleeps; returns false if it was canceled meanwhile.
+/// Sleeps. Returns false if `cancelled` returned true meanwhile.
 fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
     let end = Instant::now() + time;
     loop {
@@ -139,16 +138,16 @@ fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
         if left.is_zero() {
             return true;
         }
-        // Waits in short steps, so that an interrupt takes effect soon.
+        // The sleep is split into short steps, so that an interrupt takes effect soon.
         std::thread::sleep(left.min(Duration::from_millis(100)));
     }
 }
 
-/// Maximum number of attempts to open a file that was replaced between opening and locking.
+/// Maximum number of attempts to open a file that is replaced again and again between opening and locking.
 const REOPENED: usize = 100;
 
-/// Tries once; returns the locked file, and true if it was created. A file that is replaced again and again counts as
-/// locked, so that the caller's timeout and cancellation hold.
+/// Makes one attempt. Returns the locked file, and true if it was created. A file that is replaced again and again counts as locked, so
+/// that the caller's timeout and cancellation apply.
 fn attempt(path: &Path, identify: &dyn Fn(&File) -> io::Result<Identity>) -> Result<Option<(File, bool)>, StateError> {
     for _ in 0..REOPENED {
         let created = !path.exists();
@@ -196,7 +195,7 @@ fn info_path(path: &Path) -> PathBuf {
 #[must_use]
 pub fn read_info(path: &Path) -> Option<LockInfo> {
     let path = info_path(path);
-    // Reading a pipe could block for ever, and somebody else's link could show a file that its owner must not
+    // Reading a pipe could block forever. The symlink of another user could make this program show a file that the other user must not
     // read.
     let foreign = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink() && is_of_others(&found));
     if foreign || !fs::metadata(&path).ok()?.is_file() {
@@ -205,8 +204,8 @@ pub fn read_info(path: &Path) -> Option<LockInfo> {
     LockInfo::from_json(&fs::read(path).ok()?)
 }
 
-/// Clears the information that a dead program has left of the lock with this ID. The lock of a running program is not
-/// broken: the system does not allow it, and that program would continue to write.
+/// Removes the lock information with this ID that a dead program has left. The lock of a running program cannot be broken: the system does
+/// not allow that, and the program would continue to write.
 pub fn force_unlock(path: &Path, id: &str) -> Result<LockInfo, StateError> {
     let refuse = |message: String| Err(StateError::Unlock(message));
     let Some(info) = read_info(path) else {
@@ -290,7 +289,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.tfstate");
         let held = lock(&path, 0).unwrap();
-        // A child process has this file descriptor until it executes its program.
+        // A child process inherits this descriptor until it executes its program.
         let inherited = held.file.as_ref().unwrap().try_clone().unwrap();
         fs::write(&path, "x").unwrap();
         held.release().unwrap();

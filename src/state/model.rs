@@ -16,7 +16,7 @@ pub struct State {
     pub terraform_version: String,
     /// Number of the snapshot in its lineage.
     pub serial: u64,
-    /// UUID that all snapshots of one state share, assigned at the first write; empty before.
+    /// UUID that all snapshots of one state share. It is assigned at the first write, and empty before.
     pub lineage: String,
     pub outputs: BTreeMap<Arc<str>, OutputValue>,
     /// Resources that have instances.
@@ -35,13 +35,13 @@ pub struct OutputValue {
 /// A resource: its instances, and the provider configuration that manages them.
 #[derive(Clone, Debug)]
 pub struct ResourceState {
-    /// Block of the provider configuration that created the instances, and is needed to destroy them.
+    /// Provider configuration (without instance key) that manages the instances, and is needed to destroy them.
     pub provider: AbsProviderConfig,
     pub instances: SharedMap<InstanceKey, InstanceState>,
 }
 
 impl ResourceState {
-    /// Returns the provider configuration of an instance, with its key if the block has `for_each`.
+    /// Returns the provider configuration of an instance. If its block has `for_each`, the key is included.
     #[must_use]
     pub fn provider_of(&self, key: &InstanceKey) -> AbsProviderConfig {
         let instance = self.instances.get(key).and_then(|i| i.provider_key.clone());
@@ -53,7 +53,7 @@ impl ResourceState {
 #[derive(Clone, Debug, Default)]
 pub struct InstanceState {
     pub current: Option<Arc<Object>>,
-    /// Replaced objects that are still to be destroyed.
+    /// Objects that were replaced and remain to be destroyed.
     pub deposed: BTreeMap<DeposedKey, Arc<Object>>,
     /// Key of the instance of the provider configuration, if its block has `for_each`.
     pub provider_key: Option<Arc<str>>,
@@ -89,11 +89,11 @@ impl fmt::Display for DeposedKey {
 pub enum ObjectStatus {
     #[default]
     Ready,
-    /// To be replaced: its creation failed half-way, or the user marked it (`taint`).
+    /// To be replaced, because its creation failed half-way, or the user marked it with `taint`.
     Tainted,
 }
 
-/// A remote object.
+/// An object that a provider manages, or the result of a data source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     pub status: ObjectStatus,
@@ -104,16 +104,15 @@ pub struct Object {
     pub sensitive_paths: Vec<cty::Path>,
     /// Private data of the provider.
     pub private: Vec<u8>,
-    /// Resources that must be destroyed after this object, sorted by their text.
+    /// Resources whose objects must be destroyed after this object, sorted by address.
     pub dependencies: Arc<[ConfigResource]>,
-    /// Set if a replacement is created before this object is destroyed.
+    /// Set if a replacement must create the new object before this one is destroyed.
     pub create_before_destroy: bool,
-    /// Set if `lifecycle.destroy` was false when the object was last applied: it leaves the state without being
-    /// destroyed.
+    /// Set if `lifecycle.destroy` was false when the object was last applied: such an object leaves the state without being destroyed.
     pub skip_destroy: bool,
     /// Types of the destroy-time provisioners in the block that the object was last applied with.
     pub destroy_provisioners: Arc<[Arc<str>]>,
-    /// Identity of the object; `None` if there is none and its schema version is 0.
+    /// Identity of the object. An identity without a value and with schema version 0 is `None`.
     pub identity: Option<Identity>,
 }
 
@@ -151,12 +150,12 @@ pub struct Identity {
     pub value: Option<RawJson>,
 }
 
-/// Results of the checks of one object of the configuration.
+/// Results of the checks of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
     /// Kind of the object: `resource`, `output`, `check` or `var`.
     pub object_kind: Arc<str>,
-    /// Address in the configuration.
+    /// Address of the block.
     pub config_addr: Arc<str>,
     /// Worst result among the instances.
     pub status: CheckStatus,
@@ -242,8 +241,8 @@ impl State {
         self.resources.values().map(|r| r.instances.len()).sum()
     }
 
-    /// Sets or removes the current object of an instance; the block of the provider configuration becomes that of the
-    /// whole resource. An instance without objects, and a resource without instances, are dropped.
+    /// Sets or removes the current object of an instance. The provider configuration without its key is set for the whole resource. If an
+    /// instance has no objects left, or a resource no instances, it is removed.
     pub fn set_current(
         &mut self,
         address: &AbsResourceInstance,
@@ -253,7 +252,7 @@ impl State {
         self.change(address, Some(provider), |instance| instance.current = object);
     }
 
-    /// Sets or removes a deposed object, as [`State::set_current`] does.
+    /// Sets or removes a deposed object; see [`State::set_current`].
     pub fn set_deposed(
         &mut self,
         address: &AbsResourceInstance,
@@ -271,7 +270,7 @@ impl State {
         });
     }
 
-    /// Makes the current object a deposed one; returns its new key, or `None` if there is no current object.
+    /// Deposes the current object. Returns its new key, or `None` if there is no current object.
     pub fn depose(&mut self, address: &AbsResourceInstance) -> Option<DeposedKey> {
         let instance = self
             .resources
@@ -280,7 +279,7 @@ impl State {
             .get_mut(&address.resource.key)?;
         let object = instance.current.take()?;
         let mut key = DeposedKey::random();
-        // Four random bytes can repeat, and an object under the same key would be lost.
+        // A random key of four bytes can repeat, which would overwrite a deposed object.
         while instance.deposed.contains_key(&key) {
             key = DeposedKey::random();
         }
@@ -288,7 +287,7 @@ impl State {
         Some(key)
     }
 
-    /// Makes a deposed object the current one, if there is no other; returns true if that was done.
+    /// Makes a deposed object the current one. Returns false if there is a current object already, or no such deposed one.
     pub fn restore_deposed(&mut self, address: &AbsResourceInstance, key: &DeposedKey) -> bool {
         let Some(instance) = self
             .resources
@@ -329,7 +328,7 @@ impl State {
                 resource.provider = provider.block();
                 resource
             }
-            // Without a provider no entry can be created. If the object to remove does not exist, nothing changes.
+            // An entry cannot be created without a provider. Removing an object that does not exist changes nothing.
             None if self.instance(address).is_none() => return,
             None => match self.resources.get_mut(&containing) {
                 Some(resource) => resource,
@@ -349,8 +348,8 @@ impl State {
         }
     }
 
-    /// Returns this state as the snapshot that a store writes after `known`: with that lineage, or a new one; with the next
-    /// serial, unless nothing has changed since; and with the version of the program that writes it.
+    /// Returns this state as the snapshot that a store writes after `known`. It has the lineage of `known`, or a new one. It has the next
+    /// serial if `changed` is set, otherwise the same serial. It records the version of the program that writes it.
     #[must_use]
     pub fn next_snapshot(&self, known: Option<&State>, terraform_version: &str, changed: bool) -> State {
         let serial = known.map_or(0, |known| known.serial);

@@ -8,7 +8,8 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource,
 use crate::model::{InstanceState, Object, ResourceState, State};
 use crate::shared::SharedMap;
 
-/// New addresses of moved resources, for rewriting the recorded dependencies, which order the destruction of objects.
+/// New addresses of moved resources, to rewrite recorded dependencies. These order the destruction of objects, so they must follow the
+/// moves.
 #[derive(Clone, Debug, Default)]
 pub struct Relocation {
     to: HashMap<ConfigResource, BTreeSet<ConfigResource>>,
@@ -26,13 +27,13 @@ impl Relocation {
         out
     }
 
-    /// Rewrites the dependencies of all objects in the state within which the instances were moved.
+    /// Rewrites the dependencies of all objects after moves within this state.
     pub fn rewrite(mut self, state: &mut State) {
         self.drop_unchanged();
         if self.to.is_empty() {
             return;
         }
-        // If only some instances of a resource have moved, dependents still depend on the old address, too.
+        // If only some instances of a resource have moved, dependents depend on both the old and the new address.
         for (resource, _, key, _) in state.instances() {
             if let Some(to) = self.to.get_mut(&resource.config())
                 && !self.moved.contains(&resource.instance(key.clone()))
@@ -45,8 +46,8 @@ impl Relocation {
         }
     }
 
-    /// Rewrites the dependencies of objects after a move to another state. Dependents that remain in the old state get
-    /// the new addresses, too, since they may be moved later.
+    /// Rewrites the dependencies of objects after a move to another state. Dependents that remain in the old state get the new addresses,
+    /// too, because they may be moved later.
     pub fn rewrite_between(mut self, from: &mut State, to: &mut State) {
         let mut of_moved = self.clone();
         of_moved.drop_unchanged();
@@ -56,8 +57,8 @@ impl Relocation {
                 of_moved.rewrite_objects(instance);
             }
         }
-        // Another resource of the old state has that address, so a dependency on it would refer to that
-        // resource.
+        // If the old state has another resource with the new address, rewritten dependencies would refer to that resource, so they are left
+        // unchanged.
         let taken: HashSet<ConfigResource> = from.resources.keys().map(AbsResource::config).collect();
         self.to
             .retain(|_, to| to.iter().all(|address| !taken.contains(address)));
@@ -94,7 +95,7 @@ impl Relocation {
 }
 
 impl State {
-    /// Lists this module instance and those below that have resources of their own, in the order of addresses.
+    /// Lists the module instances that have resources, among this one and those below it, in the order of addresses.
     #[must_use]
     pub fn modules_below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();
@@ -121,8 +122,8 @@ impl State {
         own.into_iter().filter_map(take).collect()
     }
 
-    /// Puts all objects of an instance under an address that has none yet; the block of the provider configuration
-    /// becomes that of the whole resource.
+    /// Puts all objects of an instance at an address that has none. The provider configuration without its key is set for the whole
+    /// resource.
     pub fn put_instance(
         &mut self,
         address: &AbsResourceInstance,
@@ -163,7 +164,7 @@ impl State {
             .map(|(address, _)| address)
     }
 
-    /// Assigns the objects of one provider to another; names and aliases of provider configurations stay.
+    /// Assigns the objects of one provider to another; names and aliases of provider configurations do not change.
     pub fn replace_provider(&mut self, from: &Provider, to: &Provider) {
         for state in self.resources.values_mut().filter(|s| s.provider.provider == *from) {
             state.provider = state.provider.with_provider(to.clone());
@@ -231,7 +232,7 @@ mod tests {
         relocation(&[("a.old", "a.z")]).rewrite_between(&mut from, &mut to);
         assert_eq!(dependencies(&from, "a.user"), ["a.z"]);
         assert_eq!(dependencies(&to, "a.own"), ["a.old"]);
-        // A dependency stays where the first state has another resource with the new address.
+        // The dependency is not rewritten if the first state has another resource with the new address.
         let (mut from, mut to) = (state(&["a.user", "a.z"]), state(&["a.z"]));
         depend(&mut from, "a.user", &["a.old"]);
         relocation(&[("a.old", "a.z")]).rewrite_between(&mut from, &mut to);

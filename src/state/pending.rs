@@ -1,7 +1,7 @@
 //! Recovery from an interrupted write: the choice between the state file and the pending snapshot beside it.
 //!
-//! Timestamps of the files are unreliable: clocks are set, files are copied and restored. Lineage and serial decide.
-//! The file that loses may hold objects that nothing else knows of, so it is preserved, and the user is informed.
+//! Lineage and serial decide, because timestamps are unreliable: clocks are set, and files are copied and restored. The file that is not
+//! chosen may contain objects that are recorded nowhere else, so it is preserved, and the user is informed.
 
 #![expect(clippy::disallowed_methods, reason = "backups have the time in their names")]
 
@@ -17,10 +17,10 @@ pub(crate) fn path_of(state: &Path) -> PathBuf {
     beside(state, ".", ".pending")
 }
 
-/// Relation of a pending snapshot to its state file.
+/// Relation between a pending snapshot and its state file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// Both are equal: only the pending file has to be removed.
+    /// Both are equal, so only the pending file has to be removed.
     Same,
     /// The pending snapshot is the state. The state file is an incomplete copy of it, or missing.
     Completes(State),
@@ -59,7 +59,7 @@ pub(crate) fn judge(
         return Verdict::Unused(Unused::Unreadable);
     };
     let snapshot = decoded.state;
-    // If the state file is a prefix of the pending snapshot, its write was interrupted, even if only the last line
+    // If the state file is a prefix of the pending snapshot, its write was interrupted. This includes the case that only the last line
     // break is missing.
     if text.is_none_or(|text| pending.starts_with(text)) {
         return Verdict::Completes(snapshot);
@@ -87,7 +87,7 @@ pub(crate) fn judge(
 pub struct Recovery {
     pub path: PathBuf,
     pub action: RecoveryAction,
-    /// New path of the snapshot that is not used, if it was saved.
+    /// Path where the file that was not chosen is preserved, if it was.
     pub kept: Option<PathBuf>,
 }
 
@@ -148,7 +148,7 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// Returns the path `NAME.SECONDS.backup`, with a number that no other backup has.
+/// Returns the path `NAME.SECONDS.backup`, whose number no other backup has.
 #[must_use]
 pub fn stamped_backup(path: &Path) -> PathBuf {
     let now = SystemTime::now()

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, btree_map};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A sorted map whose clones share one copy until one of them is changed. A run has several states, for instance the one before
-/// refresh and the one after it, which differ in few objects or in none.
+/// A sorted map whose clones share one copy until one of them is changed. A run has several states, such as those before and after the
+/// refresh, which usually differ in few objects.
 #[derive(Debug)]
 pub struct SharedMap<K, V>(Arc<BTreeMap<K, V>>);
 
@@ -49,7 +49,7 @@ impl<K, V> Deref for SharedMap<K, V> {
     }
 }
 
-/// Copies the map if it is shared.
+/// A mutable borrow copies the map if it is shared.
 impl<K: Clone, V: Clone> DerefMut for SharedMap<K, V> {
     fn deref_mut(&mut self) -> &mut BTreeMap<K, V> {
         Arc::make_mut(&mut self.0)

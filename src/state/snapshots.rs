@@ -17,22 +17,22 @@ pub enum Written {
 
 /// One state in a store: its snapshots, and its lock. [`crate::LocalStore`] keeps it in a file.
 pub trait SnapshotStore: Send {
-    /// Locks the state. While another process holds the lock, it tries again until `timeout` has passed or `cancelled`
-    /// returns true. A state that was read before is forgotten, since others may have changed it.
+    /// Locks the state. While another process holds the lock, the attempt is repeated until `timeout` has passed or `cancelled` returns
+    /// true. A state that was read before the lock is discarded, because others may have changed it.
     ///
     /// # Errors
     /// The lock could not be acquired.
     fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError>;
 
-    /// Returns true if parts of the state can be locked.
+    /// Returns true if the store stores each object separately, so that parts of the state can be locked.
     fn keeps_objects(&self) -> bool {
         false
     }
 
-    /// Locks parts of the state, as [`SnapshotStore::lock`] locks all of it.
+    /// Locks parts of the state like [`SnapshotStore::lock`], or the whole state if the store cannot lock parts.
     ///
     /// # Errors
-    /// The lock could not be acquired, or, where the store locks states as a whole, that lock.
+    /// The lock could not be acquired.
     fn lock_objects(
         &mut self,
         _claims: &Claims,
@@ -55,8 +55,8 @@ pub trait SnapshotStore: Send {
     /// The snapshot cannot be read.
     fn read(&mut self) -> Result<Option<State>, StateError>;
 
-    /// Writes a state as the next snapshot, if its content is new: sets the serial, and a lineage if it has none yet,
-    /// and records the version of the writer.
+    /// Writes a state as the next snapshot if its content has changed. The store sets the serial and the lineage, and records the version
+    /// of the writer.
     ///
     /// # Errors
     /// The snapshot cannot be written.
@@ -68,17 +68,17 @@ pub trait SnapshotStore: Send {
     /// The snapshot cannot be written.
     fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError>;
 
-    /// Returns true if snapshots are written to a pipe or a device, which gets each of them.
+    /// Returns true if the state is a pipe or a device, which receives each snapshot and cannot be read back.
     fn is_stream(&self) -> bool {
         false
     }
 
-    /// Takes the report on an interrupted write since the last call, if there is one.
+    /// Takes the report on the recovery from an interrupted write, if there was one since the last call.
     fn take_recovery(&mut self) -> Option<Recovery> {
         None
     }
 
-    /// Returns the report on the journal that an earlier run has left for the state that was read.
+    /// Returns the report on the journal that an earlier run has left for this state.
     fn journal_report(&self) -> Option<&JournalReport> {
         None
     }
@@ -91,7 +91,7 @@ pub trait SnapshotStore: Send {
         Ok(())
     }
 
-    /// Begins the journal of a run that changes objects; `None` where the store has no journals.
+    /// Begins the journal of a run that changes objects; `None` if the store has no journals.
     ///
     /// # Errors
     /// The journal cannot be created.
@@ -110,8 +110,8 @@ pub trait SnapshotStore: Send {
         Ok(())
     }
 
-    /// Announces to the journal a snapshot that the store could not take: it is about to be written to another file,
-    /// from which it may become the state.
+    /// Announces to the journal a snapshot that the store could not write. It is about to be written to another file, which the user may
+    /// put in the place of the state.
     ///
     /// # Errors
     /// The snapshot has a value that cannot be stored.
@@ -119,8 +119,8 @@ pub trait SnapshotStore: Send {
         Ok(())
     }
 
-    /// Announces a snapshot that will replace the stored one, see [`SnapshotStore::write_snapshot`]: outcomes of a
-    /// journal that the snapshot has are then not applied to the stored state first.
+    /// Announces a snapshot that will replace the stored one, see [`SnapshotStore::write_snapshot`]: outcomes of a journal that the
+    /// snapshot contains are then not applied to the stored state first.
     ///
     /// # Errors
     /// The snapshot has a value that cannot be stored.

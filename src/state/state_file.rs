@@ -1,6 +1,6 @@
 //! State files: reading while others may write, and writing in two steps.
 //!
-//! The head of [`crate::store`] has the reason for the two steps.
+//! The documentation of [`crate::store`] has the reason for the two steps.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use crate::{FormatError, State, StateError};
 pub(crate) struct FoundFile {
     /// Snapshot in the state file.
     pub state: Option<State>,
-    /// True if that snapshot is not stored in the current form.
+    /// True if the state file is not stored in the current form.
     pub outdated: bool,
     pub text: Vec<u8>,
     /// Relation of the pending snapshot, if there is one.
@@ -27,7 +27,7 @@ pub(crate) struct FoundFile {
 }
 
 impl FoundFile {
-    /// Returns the snapshot that counts as the state.
+    /// Returns the snapshot that is the state: the pending one or that of the state file.
     pub(crate) fn counts(&self) -> Option<&State> {
         match &self.pending {
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
@@ -38,7 +38,8 @@ impl FoundFile {
     pub(crate) fn counting_text(&self, codec: &Codec) -> Result<Vec<u8>, StateError> {
         match &self.pending {
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => codec.encode(snapshot),
-            // The bytes may be plain text from before encryption was configured.
+            // If the stored form is not the current one, the bytes may be plain text from before encryption was configured, so they are
+            // encoded again.
             _ => match self.state.as_ref().filter(|_| self.outdated) {
                 Some(state) => codec.encode(state),
                 None => Ok(self.text.clone()),
@@ -59,8 +60,8 @@ pub(crate) fn read_file(path: &Path, locked: bool, codec: &Codec) -> Result<Foun
     if !is_replaceable(path) {
         return read_stream(path, codec);
     }
-    // Without the lock, another program may write the file while it is read. With the lock, the first reading is
-    // correct.
+    // Without the lock, another program may write the file while it is read, so the read is repeated if the file has changed. With the
+    // lock, one attempt is enough.
     let mut attempts = if locked { 1 } else { 20 };
     loop {
         attempts -= 1;
@@ -69,8 +70,8 @@ pub(crate) fn read_file(path: &Path, locked: bool, codec: &Codec) -> Result<Foun
         let decoded = text.as_deref().map_or(Ok(None), |text| codec.decode(text));
         let outdated = matches!(&decoded, Ok(Some(decoded)) if decoded.outdated);
         let state = decoded.map(|decoded| decoded.map(|decoded| decoded.state));
-        // Errors of decryption are checked before the pending file is considered: a state whose key is missing must not
-        // count as damaged, because the pending snapshot would replace it.
+        // Decryption errors are checked before the pending file is considered. Otherwise a state whose key is missing would count as
+        // damaged, and the pending snapshot would replace it.
         if let Err(source) = state.as_ref()
             && source.is_of_encryption()
             && version_of(path) == before
@@ -118,7 +119,7 @@ fn read_stream(path: &Path, codec: &Codec) -> Result<FoundFile, StateError> {
     })
 }
 
-/// Returns identity, length and time of modification, one of which changes when a file is written.
+/// Returns identity, length and modification time of a file. A write changes at least one of them.
 pub(crate) fn version_of(path: &Path) -> Option<(Identity, u64, SystemTime)> {
     let metadata = fs::metadata(path).ok()?;
     Some((Identity::at(path).ok()?, metadata.len(), metadata.modified().ok()?))
@@ -147,13 +148,13 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StateError> {
     }
 }
 
-/// Writes a state file in two steps; the head of [`crate::store`] has the reasons.
+/// Writes a state file in two steps, for the reasons in the documentation of [`crate::store`].
 pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError> {
     if !is_replaceable(path) {
         return replace_file(path, text);
     }
     let pending = pending::path_of(path);
-    // This program has not created a link or a pipe of that name.
+    // A link or pipe with that name is not from this program.
     remove_unless_file(&pending)?;
     replace_file(&pending, text)?;
     let created = !path.exists();
@@ -165,15 +166,15 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
         .open(path)
     {
         Ok(file) => file,
-        // Nothing was overwritten yet, so the old snapshot is still the state.
+        // Nothing was overwritten yet, so the state file still has the old snapshot.
         Err(e) => return Err(withdraw(&pending, StateError::io("cannot write", path, e))),
     };
     if let Err(e) = reserve(&file, text.len() as u64) {
         return Err(withdraw(&pending, StateError::io("cannot write", path, e)));
     }
     let write = || {
-        // The file is truncated first: the beginning of a new snapshot followed by the end of an old one might be a
-        // valid state, but the beginning alone never is.
+        // The file is truncated first. If the write is interrupted, the beginning of a snapshot is never a valid state, but with the end of
+        // the old one behind it, it might be.
         file.set_len(0)?;
         (&file).write_all(text)?;
         file.sync_all()
@@ -198,8 +199,7 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
 
 fn sync_directory(path: &Path) {
     if let Err(e) = system::files::sync_directory(directory(path)) {
-        // Not every file system can sync a directory. Without it, a power cut can lose the latest write, but no
-        // earlier one.
+        // Not every file system can sync a directory. Without the sync, a power cut can lose the latest write, but no earlier one.
         tracing::debug!("the directory of {} cannot be synced: {e}", path.display());
     }
 }
@@ -213,7 +213,7 @@ fn remove_unless_file(path: &Path) -> Result<(), StateError> {
     }
 }
 
-/// Removes the pending file again, since the state file is untouched.
+/// Removes the pending file after a failed write that has not touched the state file.
 fn withdraw(pending: &Path, error: StateError) -> StateError {
     remove_pending(pending);
     error
@@ -226,10 +226,10 @@ pub(crate) fn remove_pending(pending: &Path) {
     }
 }
 
-/// Reserves space for this many bytes in a file, where the file system can.
+/// Reserves space for this many bytes in a file, if the file system can.
 ///
-/// This is a test for a full disk: emptying the file releases the space again. If another program takes it in between,
-/// the write fails, and the pending file is the state.
+/// This only tests whether the disk is full, because truncating the file releases the space again. If another program takes the space in
+/// between, the write fails, and the pending file is the state.
 fn reserve(file: &File, len: u64) -> io::Result<()> {
     if file.metadata()?.len() >= len {
         return Ok(());

@@ -1,21 +1,20 @@
 //! A state in a local file.
 //!
-//! At every instant of a write, the next command must find a complete snapshot: the old one before it, the new one after it.
-//! The usual way is to rename a new file over the old one. But the lock of a state is a lock on its file (see
-//! [`crate::lock`]), and a Terraform that waits for it has opened that file already: it would go on to read and write the
-//! old one, which has no name any more. So a write has two steps:
-//! 1. The snapshot is written to `.NAME.pending` beside the state: under a temporary name first, renamed when it is on
-//!    the disk. If this fails, nothing has happened.
-//! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. Where the
-//!    file system can do that, space is reserved beforehand, so that a full disk is met while the old snapshot is still
-//!    there.
+//! Whenever a write is interrupted, the next command must find a complete snapshot, either the old or the new one. The usual way is to
+//! rename a new file over the old one. But the lock of a state is a lock on its file (see [`crate::lock`]), and a Terraform that waits for
+//! the lock has already opened that file: it would continue to read and write the old file, which has no name any more. So a write has two
+//! steps:
+//! 1. The snapshot is written to `.NAME.pending` beside the state: under a temporary name first, renamed when it is on the disk. If this
+//!    fails, the state is unchanged.
+//! 2. The state file is emptied, written in place and brought to the disk; then the pending file is removed. If the file system supports
+//!    it, space is reserved beforehand, so that a full disk is detected while the old snapshot still exists.
 //!
-//! If the second step is interrupted, the pending file is still there and complete; the next reader of the state decides by
-//! lineage and serial which of the two is the state (see [`crate::pending`]). A reader that holds the lock also completes
-//! the step. Links, owner and mode of the state file stay as they are, since it stays the same file.
+//! If the second step is interrupted, the pending file is complete. The next reader of the state decides by lineage and serial which of the
+//! two files is the state (see [`crate::pending`]). A reader that holds the lock also completes the step. Links, owner and mode of the
+//! state file do not change, because it remains the same file.
 //!
-//! A state may also be a pipe or a device (`-state-out=/dev/stdout`), which is neither locked nor read back, and gets each
-//! snapshot as it is.
+//! A state may also be a pipe or a device (`-state-out=/dev/stdout`). Every snapshot is written to it directly, and it is neither locked
+//! nor read back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,14 +40,14 @@ pub struct LocalStore {
     path: PathBuf,
     backup: Option<PathBuf>,
     lock: Option<FileLock>,
-    /// State that was read or written last; `None` before the first read, and `Some(None)` if there was no state.
+    /// State that was last read or written. `None` before the first read; `Some(None)` if there was no state.
     known: Option<Option<State>>,
     backed_up: bool,
     /// Set if the known state comes from a pending file, and the state file itself may not be readable.
     pending: bool,
     /// Set if results of a journal are in the known state but not in the state file.
     replayed: bool,
-    /// Set if the known state is not stored in the current form, see [`crate::codec::Decoded`].
+    /// Set if the state is not stored in the current form, see [`crate::codec::Decoded`].
     outdated: bool,
     recovery: Option<Recovery>,
     keeper: Keeper,
@@ -75,7 +74,7 @@ impl LocalStore {
         }
     }
 
-    /// Sets the form in which the state, its backup and its journal are stored.
+    /// Sets the form (plain or encrypted) in which the state, its backup and its journal are stored.
     #[must_use]
     pub fn stored_as(self, codec: Codec) -> LocalStore {
         LocalStore {
@@ -85,7 +84,7 @@ impl LocalStore {
         }
     }
 
-    /// Sets the file that is written, if it differs from the one that is read (`-state-out`). The backup is beside it.
+    /// Sets the file that is written, if it differs from the file that is read (`-state-out`). The backup is beside the written file.
     #[must_use]
     pub fn writing_to(self, path: impl Into<PathBuf>) -> LocalStore {
         let path = path.into();
@@ -108,8 +107,8 @@ impl LocalStore {
         &self.path
     }
 
-    /// Locks the state; see [`FileLock::acquire`]. A state that was read before is forgotten, since others may have changed
-    /// it. A pipe or a device cannot be locked and needs no lock.
+    /// Locks the state; see [`FileLock::acquire`]. A state that was read before is discarded, because others may have changed it. A pipe or
+    /// a device cannot be locked and needs no lock.
     pub fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
         if self.lock.is_none() && is_replaceable(&self.path) {
             self.lock = Some(FileLock::acquire(&self.path, info, timeout, cancelled)?);
@@ -123,20 +122,19 @@ impl LocalStore {
         self.lock.take().map_or(Ok(()), FileLock::release)
     }
 
-    /// Returns true if the state is written to a pipe or a device, which gets every snapshot.
+    /// Returns true if the state is written to a pipe or a device, which receives every snapshot.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         !is_replaceable(&self.path)
     }
 
-    /// Takes the report on an interrupted write since the last call, if there is one.
+    /// Takes the report on the recovery from an interrupted write, if there was one since the last call.
     pub fn take_recovery(&mut self) -> Option<Recovery> {
         self.recovery.take()
     }
 
-    /// Reads the file; `None` if there is no state yet. Results in the journal of an earlier run are in the state that
-    /// is returned and, with the lock, also in the file. Call [`LocalStore::forget_journal`] when they have been
-    /// reported.
+    /// Reads the file; `None` if there is no state yet. If an earlier run has left a journal, its results are included in the returned
+    /// state and, with the lock, also saved in the file. Call [`LocalStore::forget_journal`] when they have been reported.
     pub fn read(&mut self) -> Result<Option<State>, StateError> {
         let locked = self.lock.is_some() && self.read_path == self.path;
         let mut attempts = if locked || !is_replaceable(&self.read_path) {
@@ -154,7 +152,8 @@ impl LocalStore {
                     .find(&JournalLocation::Beside(self.read_path.clone()), state.as_ref())?,
                 false => None,
             };
-            // Without the lock, a run may have written the state after it was read and before its journal was.
+            // Without the lock, another run may have written the state between the reads of the state and of its journal. Then both are
+            // read again.
             if attempts > 0 && version_of(&self.read_path) != before && !locked {
                 std::thread::sleep(Duration::from_millis(5));
                 continue;
@@ -176,7 +175,7 @@ impl LocalStore {
             None => {}
             Some(pending) if locked => self.settle(pending, &found)?,
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => {
-                // Another process may be writing, so this is only logged.
+                // Another process may be writing the state right now, which is no reason for a warning.
                 tracing::info!("the snapshot with serial {} is pending, and used", snapshot.serial);
                 self.pending = true;
             }
@@ -191,13 +190,13 @@ impl LocalStore {
         self.keeper.report()
     }
 
-    /// Removes the journal of an earlier run, once its contents are in the state file and have been reported. Without
-    /// the lock it stays.
+    /// Removes the journal of an earlier run, once its contents are in the state file and have been reported. Without the lock, nothing is
+    /// removed.
     pub fn forget_journal(&mut self) -> Result<(), StateError> {
         self.keeper.forget(self.lock.is_some())
     }
 
-    /// Begins the journal of a run that changes objects. A pipe or a device has none, as no later run would find it.
+    /// Begins the journal of a run that changes objects. A pipe or a device has no journal, because no later run could use it.
     pub fn begin_journal(&mut self, operation: &str, terraform_version: &str) -> Result<Option<Writer>, StateError> {
         if !is_replaceable(&self.path) {
             return Ok(None);
@@ -205,8 +204,8 @@ impl LocalStore {
         if self.known.is_none() {
             self.read()?;
         }
-        // The new journal replaces an earlier one and continues the state file, so the earlier results must be in that
-        // file first.
+        // The new journal replaces an earlier one and continues the state file, so the results of the earlier journal must be in that file
+        // first.
         if let Some(Some(known)) = self.known.clone() {
             if self.read_path != self.path {
                 self.write_snapshot(known)?;
@@ -220,7 +219,7 @@ impl LocalStore {
         self.keeper.begin(&place, base, operation, terraform_version).map(Some)
     }
 
-    /// Makes a large journal smaller: the state file has all outcomes up to the number `included`.
+    /// Makes a large journal smaller. The state file must have all outcomes up to the number `included`.
     pub fn compact_journal(&self, included: u64) {
         self.keeper
             .compact(included, self.known.as_ref().and_then(Option::as_ref));
@@ -233,13 +232,13 @@ impl LocalStore {
 
     /// Writes the chosen snapshot to the state file, and removes the pending one.
     fn settle(&mut self, pending: &Verdict, found: &FoundFile) -> Result<(), StateError> {
-        // A leftover pending snapshot would take effect again if somebody restored an older state.
+        // An unused pending snapshot must not remain: it would take effect if the user restores an older state.
         let pending_path = pending::path_of(&self.path);
         match pending {
             Verdict::Same => remove_pending(&pending_path),
             Verdict::Completes(snapshot) | Verdict::Replaces(snapshot) => {
                 let kept = match pending {
-                    // The old contents exist nowhere else, and may contain objects that the pending snapshot does not.
+                    // The state file may contain objects that neither the pending snapshot nor any other file has, so a copy is kept.
                     Verdict::Replaces(_) => Some(stamped_backup(&self.path)),
                     _ => None,
                 };
@@ -268,10 +267,10 @@ impl LocalStore {
         self.recovery = Some(recovery);
     }
 
-    /// Writes a state as the next snapshot, if its contents are new: sets the serial, and a lineage if it has none yet, and
-    /// records the version of the writer. Before the first write, the previous state is copied to the backup file.
+    /// Writes a state as the next snapshot if its contents have changed: sets the serial and the lineage, and records the version of the
+    /// writer. Before the first write, the previous state is copied to the backup file.
     pub fn write(&mut self, state: &State, terraform_version: &str) -> Result<Written, StateError> {
-        // The new snapshot continues the serial and the lineage of the stored one, which is read for that.
+        // The stored snapshot is needed for its serial and lineage.
         if self.known.is_none() {
             self.read()?;
         }
@@ -300,8 +299,7 @@ impl LocalStore {
         let stored = self.codec.seal(&snapshot, text)?;
         write_in_place(&self.path, &stored)?;
         let serial = snapshot.serial;
-        // From now on the current state is in the file that was written, and the next snapshot is compared with
-        // it.
+        // From now on the state is in the written file, with which the next snapshot is compared.
         self.known = Some(Some(snapshot));
         self.read_path.clone_from(&self.path);
         self.pending = false;
@@ -318,8 +316,7 @@ impl LocalStore {
             return Ok(());
         };
         if self.read_path != self.path {
-            // The write overwrites this file, not the one that was read. Writing to a pipe or a device overwrites
-            // nothing.
+            // The write overwrites `path` and not the file that was read, so `path` is backed up. A pipe or a device is not overwritten.
             if is_replaceable(&self.path) {
                 let found = read_file(&self.path, self.lock.is_some(), &self.codec)?;
                 if found.counts().is_some_and(|previous| !previous.same_content(snapshot)) {
@@ -334,8 +331,8 @@ impl LocalStore {
             return Ok(());
         };
         if !previous.same_content(snapshot) {
-            // If a pending snapshot was read, the file may be damaged; and plain text from before encryption was configured
-            // must not be copied.
+            // The bytes of the file are not copied if a pending snapshot was read, since the file may then be damaged, or if they may be
+            // plain text from before encryption was configured.
             let text = match self.pending || self.outdated {
                 true => self.codec.encode(previous)?,
                 false => fs::read(&self.read_path).map_err(|e| StateError::io("cannot read", &self.read_path, e))?,
@@ -430,7 +427,7 @@ impl SnapshotStore for LocalStore {
     }
 }
 
-/// Writes a state to a separate file, for a state that cannot be written to its store.
+/// Writes a state that cannot be written to its store to a separate file.
 pub fn write_copy(path: &Path, state: &State, codec: &Codec) -> Result<(), StateError> {
     replace_file(path, &codec.encode(state)?)
 }

@@ -1,4 +1,4 @@
-//! JSON parsing whose errors have a position.
+//! JSON parsing with positions in errors.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatEr
         let message = e.to_string();
         let message = match e.classify() {
             serde_json::error::Category::Eof => "the text ends too early, as if the file were cut off".to_owned(),
-            // The library appends the position, which this error has in fields of its own.
+            // The library appends the position to the message. It is removed, because the error has separate fields for it.
             _ => files::json_mistake(message.rsplit_once(" at line ").map_or(message.as_str(), |(m, _)| m)),
         };
         FormatError::Syntax {
@@ -24,7 +24,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, FormatEr
     })
 }
 
-/// Returns line and column of the byte after a text, from 1.
+/// Returns the line and column, counted from 1, of the byte after a text.
 pub(crate) fn position(before: &[u8]) -> (usize, usize) {
     let line = before.iter().filter(|b| **b == b'\n').count() + 1;
     let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;

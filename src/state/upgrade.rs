@@ -1,8 +1,8 @@
 //! States from before version 4 of the format (Terraform before 0.12).
 //!
-//! Only parts without a counterpart are lost: outputs of modules other than the root, and dependencies, which named
-//! whole blocks then and name resources now; the next apply records them again. Attributes stay in the flat form until
-//! the provider upgrades them. Nothing is written: the file has its old version until the first change is saved.
+//! Only parts without a counterpart in version 4 are lost: outputs of modules other than the root, and dependencies, which had another
+//! form. The next apply records dependencies again. Attributes stay in the flat form until the provider upgrades them. Reading does not
+//! change the file: it has its old version until the first change is saved.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,9 +96,10 @@ fn output(output: OutputV3) -> Result<OutputValue, ContentError> {
     })
 }
 
-/// Returns the type that Terraform gives an output of an old state: a list or a map if all parts have one type.
+/// Returns the type that Terraform gives to an output of an old state. A collection whose elements all have one type becomes a list or a
+/// map.
 fn collected(ty: &Type) -> Type {
-    // The recorded type is not used, because it lacks the types of the parts.
+    // The recorded type is not used, because it does not include the types of elements.
     match ty {
         Type::Tuple(parts) => match parts.split_first() {
             Some((first, rest)) if rest.iter().all(|part| part == first) => Type::list(collected(first)),
@@ -158,8 +159,8 @@ fn add_resource(module: &ModuleInstance, key: &str, old: ResourceV3, state: &mut
     for (i, deposed) in old.deposed.unwrap_or_default().into_iter().enumerate() {
         instance
             .deposed
-            // Old formats have a list of deposed objects without keys, so keys are made from the positions, which
-            // gives the same ones at each reading.
+            // Old formats have a list of deposed objects without keys. Keys are made from the positions, so that every reading gives the
+            // same keys.
             .insert(DeposedKey(format!("{:08x}", i + 1).into()), Arc::new(object(deposed)?));
     }
     if !instance.is_empty() {
@@ -212,8 +213,8 @@ fn provider(module: &ModuleInstance, resource: &Resource, old: &ResourceV3) -> R
     if old.provider.contains("provider.") {
         return Ok(addrs::parse::provider_config(&old.provider)?);
     }
-    // Older states have a name and perhaps an alias, both relative to the module; an empty text means the provider
-    // that the type implies.
+    // Older states have a provider name, with an alias if there is one, relative to the module. An empty text means the provider that the
+    // resource type implies.
     let (name, alias) = match old.provider.split_once('.') {
         Some((name, alias)) => (name, Some(alias)),
         None if old.provider.is_empty() => (resource.implied_provider(), None),

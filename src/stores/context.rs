@@ -1,4 +1,4 @@
-//! Interfaces of the crate to the command that uses it.
+//! What this crate needs from the command that uses it, as interfaces.
 
 use addrs::Program;
 use plugins::Host;
@@ -9,7 +9,7 @@ use versions::{Constraints, Version};
 
 use crate::backend::record::{Saved, SupplyMode};
 
-/// Services and settings of a command that states depend on.
+/// Services and settings that a command provides.
 #[derive(Clone, Copy)]
 pub struct Context<'c> {
     /// Data directory: `.terraform`, or `TF_DATA_DIR`.
@@ -18,7 +18,7 @@ pub struct Context<'c> {
     pub workspace: Option<&'c str>,
     /// Names of the built-in state stores.
     pub builtin: &'c [String],
-    /// Plugins that this build leaves out: the name, and the Cargo feature that adds it.
+    /// Plugins that are not in this build, each with the Cargo feature that adds it.
     pub left_out: &'c [(&'static str, &'static str)],
     /// Name of the program in messages.
     pub program: Program,
@@ -43,19 +43,18 @@ pub trait Encryption {
     /// The configuration of the encryption has errors.
     fn states(&self) -> Result<Codec, Diagnostics>;
 
-    /// Obtains the key for states, so that it is available when results must be saved.
+    /// Obtains the key for states before an operation, so that it is available when results must be saved.
     ///
     /// # Errors
     /// The key is not available.
     fn prepare_states(&self) -> Result<(), Diagnostics>;
 }
 
-/// A question that is answered by a line.
+/// A question that the user answers with one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'q> {
     pub title: &'q str,
-    /// Paragraphs below the title, which are broken at the width of the terminal; lines that begin with a blank are
-    /// not wrapped. May be empty.
+    /// Paragraphs below the title; may be empty. They are wrapped at the width of the terminal, except for lines that begin with a space.
     pub explanation: &'q str,
     /// Print the title as a warning.
     pub warns: bool,
@@ -84,22 +83,24 @@ pub enum NoAnswer {
     Interrupted,
 }
 
-/// Emphasis of a note.
+/// Style of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Plain,
     Success,
-    /// A title in the first line.
+    /// The first line is a title.
     Titled,
 }
 
-/// The user of the command: a person, or a program that reads events.
+/// Connection to the user of the command, who may be a person or a program that reads events.
 pub trait Console {
+    /// Asks a question.
+    ///
     /// # Errors
     /// There is no answer.
     fn ask(&self, question: &Question<'_>) -> Result<String, NoAnswer>;
 
-    /// Returns true if an invalid answer can be corrected by another one.
+    /// Returns true if the user can correct an invalid answer.
     fn is_interactive(&self) -> bool;
 
     /// Reports progress.
@@ -108,7 +109,7 @@ pub trait Console {
     /// Shows diagnostics while the command runs.
     fn show(&self, problems: &Diagnostics);
 
-    /// Prints a document as it is, on standard output.
+    /// Prints a document unchanged to standard output.
     fn print(&self, document: &str);
 
     /// Reports that the command waits for the lock of a state.
@@ -152,10 +153,10 @@ pub trait Plugins {
     ) -> Result<SelectedProvider, Diagnostics>;
 }
 
-/// Workspaces of HCP Terraform, as far as they differ from those of other stores. The settings of a store are those of
-/// its record: this trait is below the stores themselves, which need a [`Context`] to be opened.
+/// Operations on workspaces of HCP Terraform that other stores do not have. The store is identified by its recorded settings and not by a
+/// [`Store`](crate::backend::store::Store), because opening a store needs a [`Context`], which contains this trait.
 pub trait Cloud {
-    /// Checks that this version may write the state of a workspace without an operation.
+    /// Checks that this version of the program may write the state of a workspace directly, outside of a run.
     ///
     /// # Errors
     /// This version may not write the state, or the workspace cannot be read.

@@ -5,7 +5,7 @@ use syntax::Diagnostic;
 /// Writes generated configuration to a new file. An existing file is never replaced.
 pub fn write_new(path: &std::path::Path, text: &str) -> Result<(), Diagnostic> {
     let write = || {
-        // A device such as /dev/stdout exists always, and can be written.
+        // A device such as /dev/stdout always exists, and can be written.
         if files::is_replaceable(path) && path.exists() {
             return Err(std::io::ErrorKind::AlreadyExists.into());
         }
@@ -23,8 +23,7 @@ pub fn write_new(path: &std::path::Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// Creates the error for a file that exists already, where generated configuration should go. A pipe or a device is
-/// written into.
+/// Returns an error if the file for generated configuration exists already. A pipe or a device is allowed.
 pub fn target_exists(path: &str) -> Option<Diagnostic> {
     let exists = files::is_replaceable(path.as_ref()) && std::path::Path::new(path).exists();
     exists.then(|| {

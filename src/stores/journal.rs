@@ -13,7 +13,7 @@ use syntax::{Diagnostic, Diagnostics};
 use crate::Context;
 use crate::problem::{ERRORED_STATE, problem};
 
-/// Limit of the addresses or files that a message names.
+/// Maximum number of addresses or files in a message.
 const NAMED: usize = 20;
 
 /// Reports the journal of an earlier run on the state that was just read, and then removes it.
@@ -30,14 +30,14 @@ pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Optio
         }
         let warning = Diagnostic::warning(left.summary(), detail);
         context.warn(warning);
-        // The report must be on the screen before the journal is removed: nothing else has its content.
+        // The report must be on the screen before the journal is removed, because it is the only other record of the contents.
         context.console.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))
 }
 
-/// Returns true if a state that could not be written to its store has objects, and all of them are in this one.
-/// Lineages are not compared: the copy of a first state has a lineage of its own.
+/// Returns true if a rescued copy of a state is not needed any more: it has objects, and this state has all of them. Lineages are not
+/// compared, because the copy of a first state has its own lineage.
 fn is_needless(context: &Context<'_>, copy: &Path, state: &State) -> bool {
     let Some(rescued) = read_copy(context, copy) else {
         return false;
@@ -51,7 +51,7 @@ fn read_copy(context: &Context<'_>, copy: &Path) -> Option<State> {
     state::store::read_copy(copy, &codec).ok().flatten()
 }
 
-/// Returns the instances whose objects in a copy are not those of a state.
+/// Returns the instances whose objects in the rescued copy are missing in the state, or differ.
 fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
     changes(state, rescued)
         .into_iter()
@@ -60,8 +60,8 @@ fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
         .collect()
 }
 
-/// Warns of states that earlier runs could not write to their store and that have objects which the store does not
-/// have. Copies older than the stored state are ignored: later runs have continued without them.
+/// Warns of copies of states that earlier runs could not write to their store, if a copy has objects that the stored state does not have.
+/// Copies that are older than the stored state are ignored, because later runs have continued without them.
 pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool) {
     let empty = State::new();
     let state = state.unwrap_or(&empty);
@@ -70,7 +70,7 @@ pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool
             continue;
         };
         let same = rescued.lineage == state.lineage && rescued.serial >= state.serial;
-        // The first state of a directory has no lineage to compare.
+        // The first state of a directory has no lineage to compare with.
         let first = !state.has_resources() && state.lineage.is_empty() && copy == Path::new(ERRORED_STATE);
         let missing = missing(state, &rescued);
         if missing.is_empty() || !(same || first) {
@@ -110,7 +110,7 @@ fn copies() -> Vec<PathBuf> {
     let temporary = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = temporary
         .filter(|entry| entry.file_name().to_string_lossy().ends_with(&suffix))
-        // Other users may put files of that name there.
+        // The directory is shared, so other users may have put files with such names there.
         .filter(|entry| {
             let own = |found: std::fs::Metadata| found.is_file() && system::files::is_own(&found);
             entry.metadata().is_ok_and(own)
@@ -150,8 +150,8 @@ fn started(store: &SharedStore, operation: &str) -> Result<Option<Writer>, State
     store.begin_journal(operation, core_version())
 }
 
-/// Begins the journal of a command that edits the state without touching objects, and makes its result durable. If that
-/// fails, the command continues: only its own result could be lost.
+/// Begins the journal of a command that edits only the state, and makes its result durable. If that fails, the command continues, because
+/// only its own result could be lost.
 pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &State) {
     let outcomes = changes(before, after);
     if outcomes.is_empty() {
@@ -172,7 +172,7 @@ pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &
     }
 }
 
-/// Begins the journal of the import of an object. If that fails, the import continues: it changes only the state.
+/// Begins the journal of an import. If that fails, the import continues, because it changes only the state.
 pub fn begin_import(store: &SharedStore, operation: &str, address: &AbsResourceInstance, by: String) -> Option<Writer> {
     let intent = Intent {
         address: address.to_string(),

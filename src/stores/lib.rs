@@ -1,13 +1,12 @@
 //! States of commands: backends, the opened and locked state, the journal of a run.
 //!
-//! [`backend`] finds the backend of a configuration from the `backend` block and the record of the last `init`, and
-//! migrates states when that changes. [`session`] opens and locks a state, writes it, and rescues it where it cannot be
-//! written; [`persist`] saves results while an apply runs, and [`journal`] records the intents and results of a run.
-//! [`planfile`] reads and writes saved plans, which name the backend that they were made with; [`generated`] writes the
-//! configuration that a plan generates.
+//! [`backend`] finds the backend of a configuration from the `backend` block and the record of the last `init`, and migrates states when
+//! that changes. [`session`] opens and locks a state, writes it, and rescues it if it cannot be written; [`persist`] saves results while an
+//! apply runs, and [`journal`] records the intents and results of a run. [`planfile`] reads and writes saved plans, which name the backend
+//! that they were made with; [`generated`] writes the configuration that a plan generates.
 //!
-//! No module here knows a command line, a terminal or the packages of plugins: a [`Context`] has what is needed of
-//! them. Begin reading with `context.rs` and `backend/mod.rs`.
+//! The modules here do not depend on the command line, the terminal or the packages of plugins: a [`Context`] provides what they need.
+//! Begin reading with `context.rs` and `backend/mod.rs`.
 
 pub mod backend;
 pub mod context;

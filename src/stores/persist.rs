@@ -1,13 +1,12 @@
-//! Saving results during an apply: on a thread of its own, which updates its own copy of the state.
+//! Saving results during an apply. A separate thread does this, with its own copy of the state.
 //!
-//! The apply sends each result to that thread and continues without waiting for the disk; the state that it works with
-//! is never copied. A result is saved [`Schedule::interval`] after its arrival, together with later ones, even if more
-//! keep coming. A large state is written less often: at most one part in [`SHARE`] of the processor time goes into
-//! writing, since the apply needs the processor, too. Waiting for the disk slows nothing down, so writes may take half
-//! of the elapsed time.
+//! The apply sends each result to that thread and continues without waiting for the disk; the state that it works with is never copied. A
+//! result is saved [`Schedule::interval`] after its arrival, together with later ones, even if more keep coming. A large state is written
+//! less often: writing takes at most one part in [`SHARE`] of the processor time, because the apply needs the processor, too. Waiting for
+//! the disk does not slow the apply down, so writes may take up to half of the elapsed time.
 //!
-//! The journal of the run gets each intent and each result first ([`state::journal`]). A crash leaves the journal; the
-//! file is for everybody else who reads the state, and lets the journal be made smaller.
+//! The journal of the run gets each intent and each result first ([`state::journal`]). After a crash, the journal is enough. The state file
+//! is written nevertheless, for other programs that read the state, and so that the journal can be made smaller.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,10 +22,10 @@ use state::journal::{Answers, Intent, Outcome, Writer};
 use state::{InstanceState, SharedStore, SnapshotStore, State};
 use syntax::Diagnostic;
 
-/// Inverse of the share of processor time for writing: 5 %.
+/// Writing takes one part in this many of the processor time: 5 %.
 const SHARE: u32 = 20;
 
-/// Size in bytes from which a journal causes a write before results have waited long enough.
+/// Size in bytes from which a large journal causes a write earlier than the schedule.
 const LARGE_JOURNAL: u64 = 64 << 20;
 
 /// Saves the results of one apply.
@@ -35,7 +34,7 @@ pub struct Persister {
     thread: JoinHandle<State>,
 }
 
-/// Sink of the results. Clones share one destination.
+/// Sink of the results. Clones send to the same thread.
 #[derive(Clone)]
 pub struct Results {
     sender: Sender<Message>,
@@ -47,20 +46,20 @@ struct Received {
     address: AbsResourceInstance,
     provider: AbsProviderConfig,
     objects: Option<InstanceState>,
-    /// Number of this outcome in the journal.
+    /// Number of the outcome in the journal.
     number: u64,
 }
 
-/// Message to the thread. Results are in a list and not in messages, which would wake the thread for each of thousands
-/// of results, although it uses them only when a write is due.
+/// Message to the thread. Results are in a shared list, because a message would wake the thread for each of thousands of results, although
+/// it needs them only when a write is due.
 enum Message {
     /// The first result has been added to the list.
     Received,
     /// Save at once, and confirm it.
     Save(Sender<()>),
-    /// End with all results in the state.
+    /// End, after the results have been added to the copy of the state.
     End,
-    /// End with the state as it was last written.
+    /// End, with the copy of the state as it was last written.
     Discard,
 }
 
@@ -107,7 +106,7 @@ impl ResultSink for Results {
         if let Some(journal) = &self.journal
             && let Err(why) = journal.sync().await
         {
-            // No other operation begins, and the end of this one saves the state or reports the reason.
+            // No other operation begins after this failure, and the end of the apply saves the state or reports why it cannot.
             tracing::warn!("{why}");
         }
     }
@@ -146,12 +145,12 @@ impl Results {
         received.push(result);
         drop(received);
         if is_first {
-            // The thread ends only after the apply, so a failed send loses no result.
+            // The thread runs until the end of the apply, so sending cannot fail while results matter.
             let _ = self.sender.send(Message::Received);
         }
     }
 
-    /// Saves the results so far at once; returns true if that was done within the limit.
+    /// Saves all results so far at once. Returns true if that was done within the time limit.
     pub fn save(&self, limit: Duration) -> bool {
         let (answer, answered) = channel();
         self.sender.send(Message::Save(answer)).is_ok() && answered.recv_timeout(limit).is_ok()
@@ -178,20 +177,20 @@ impl Persister {
         };
         let watched = journal;
         let work = move || {
-            // Read once: the path of the state does not change during an apply.
+            // The state stays the same file or store during an apply, so this is read once.
             let stream = lock(&store).is_stream();
-            // A store that takes the records has all results already.
+            // A store that receives the records of the journal has all results already.
             let in_store = watched.as_ref().is_some_and(|journal| journal.path().is_none());
             let write = |state: &State, included: u64| {
                 let mut store = lock(&store);
                 match store.write(state, core_version()) {
                     Ok(_) => {
-                        // The state is written, so the journal may drop the outcomes that it has.
+                        // The state was written, so the journal need not contain its outcomes any more.
                         store.compact_journal(included);
                         true
                     }
                     Err(e) => {
-                        // The end of the operation tries again, and reports a failure.
+                        // The end of the operation writes again, and reports a failure.
                         tracing::warn!("the state could not be written meanwhile: {e}");
                         false
                     }
@@ -203,8 +202,7 @@ impl Persister {
                 &received,
                 state,
                 Schedule::new(interval),
-                // A pipe or a device gets only the snapshots that are asked for, since it cannot replace an earlier
-                // one.
+                // A pipe or a device cannot replace an earlier snapshot, so it receives snapshots only on request.
                 !(stream || in_store),
                 grown,
                 write,
@@ -219,15 +217,15 @@ impl Persister {
         self.results.clone()
     }
 
-    /// Ends without another write; returns the state with all results, or `None` if the thread has panicked.
+    /// Ends without another write. Returns the state with all results, or `None` if the thread has panicked.
     #[must_use]
     pub fn end(self) -> Option<State> {
         let _ = self.results.sender.send(Message::End);
         self.thread.join().ok()
     }
 
-    /// Ends without another write. The results that were not written yet are dropped: the caller has the state with all of
-    /// them, and to apply them to a second one takes time and memory for each object.
+    /// Ends without another write. Results that were not written yet are dropped. The caller has the state with all results, and adding
+    /// them to this copy as well would cost time and memory for each object.
     pub fn discard(self) {
         let _ = self.results.sender.send(Message::Discard);
         if self.thread.join().is_err() {
@@ -242,7 +240,7 @@ fn lock<'s>(store: &'s Mutex<dyn SnapshotStore + 'static>) -> std::sync::MutexGu
 
 #[derive(Debug)]
 struct Schedule {
-    /// Time for which a result waits for others.
+    /// Time for which a result waits for others before it is written.
     interval: Duration,
     /// Earliest time of the next write.
     rest: Instant,
@@ -256,12 +254,12 @@ impl Schedule {
         }
     }
 
-    /// Returns the time at which results are to be saved if the first of them arrived at `first`.
+    /// Returns the time of the next write, if the first unsaved result arrived at `first`.
     fn due(&self, first: Instant) -> Instant {
         (first + self.interval).max(self.rest)
     }
 
-    /// Plans the pause after a write. `work` is the processor time that the write took, `elapsed` its whole time.
+    /// Sets the pause after a write. `work` is the processor time of the write, and `elapsed` its whole duration.
     fn wrote(&mut self, work: Duration, elapsed: Duration, ended: Instant) {
         self.rest = ended + elapsed.max(work * (SHARE - 1));
     }
@@ -269,7 +267,7 @@ impl Schedule {
 
 /// Applies the received results to the state. Returns the number of the last one.
 fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
-    // Taken as a whole, so that operations can send further results while the state is updated.
+    // The list is taken at once, so that operations can add further results while the state is updated.
     let results = std::mem::take(&mut *received.lock().unwrap_or_else(PoisonError::into_inner));
     let last = results.last().map(|result| result.number);
     for Received {
@@ -284,7 +282,7 @@ fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
     last
 }
 
-/// Receives messages until the end, and writes the state by the schedule.
+/// Receives messages until the end, and writes the state according to the schedule.
 fn follow(
     messages: &Receiver<Message>,
     received: &Mutex<Vec<Received>>,
@@ -296,7 +294,7 @@ fn follow(
 ) -> State {
     // Number of the last outcome in this state.
     let mut included = 0;
-    // Arrival of the first result that is not saved.
+    // Arrival of the first result that has not been saved.
     let mut unsaved: Option<Instant> = None;
     loop {
         let due = unsaved.filter(|_| by_time).map(|first| match grown() {
@@ -306,7 +304,7 @@ fn follow(
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         let message = match left {
             None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            // A write is due: messages that have arrived already are covered by it.
+            // A write is due, and will include the results of all messages that have arrived.
             Some(Duration::ZERO) => messages.try_recv().map_err(|_| RecvTimeoutError::Timeout),
             Some(left) => messages.recv_timeout(left),
         };
@@ -335,7 +333,7 @@ fn follow(
         );
         unsaved = (!saved).then_some(ended);
         if let Some(answer) = answer {
-            // A caller that has given up waiting does not need the answer.
+            // The caller may have stopped waiting, and then does not need the answer.
             let _ = answer.send(());
         }
     }
@@ -361,7 +359,7 @@ mod tests {
         }
     }
 
-    /// Starts a thread that follows messages. Every write sends the number of instances in the state.
+    /// Starts a thread that runs `follow`. Each write sends the number of instances in the state.
     fn following(interval: Duration, by_time: bool, fails: usize) -> (Results, Receiver<usize>, JoinHandle<State>) {
         let (sender, messages) = channel();
         let received = Arc::new(Mutex::default());

@@ -1,4 +1,4 @@
-//! Errors of states as diagnostics, and the file for a state that cannot be written.
+//! Conversion of state errors to diagnostics, and the name of the file for a state that cannot be written.
 
 use syntax::{Diagnostic, Diagnostics};
 

@@ -1,7 +1,7 @@
 //! States of a backend for the clients of `state serve`, which use Terraform's backend `http`.
 //!
-//! Requests are answered one after the other, on the thread that owns the backend. A client's lock is a lock of the backend itself,
-//! with the client's own record, so that every other user of the state sees who holds it.
+//! Requests are answered one after the other, on the thread that owns the backend. For a client's lock, the state is locked in the backend,
+//! with the lock record of the client, so that every other user of the state sees who holds it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use crate::{Context, journal};
 #[derive(Debug)]
 pub enum Request {
     Read,
-    /// Writes the text of a state. The ID is that of the client's lock; a client without a lock sends none.
+    /// Writes the text of a state. The ID is that of the client's lock. A client without a lock sends no ID.
     Write {
         lock: Option<String>,
         text: Vec<u8>,
     },
-    /// Locks the state, with the record of the client.
+    /// Locks the state with the lock record of the client.
     Lock(Vec<u8>),
-    /// Releases the lock of the client with this record; without one, that of any client.
+    /// Releases the lock of the client with this lock record. An empty record releases the lock of any client.
     Unlock(Vec<u8>),
 }
 
@@ -41,12 +41,12 @@ pub enum Answer {
     Locked(Box<LockInfo>),
     /// The client's lock is not the one that is held.
     Refused(String),
-    /// The request cannot be understood.
+    /// The request is malformed.
     Invalid(String),
     Failed(String),
 }
 
-/// States of a backend, with the locks of clients.
+/// The states of a backend, and the locks that clients hold.
 pub struct Served<'c> {
     context: Context<'c>,
     backend: StateBackend,
@@ -95,7 +95,7 @@ impl<'c> Served<'c> {
             },
         };
         let text = match read {
-            // A state that was never written has no lineage: clients must not take it for one.
+            // A state that was never written has no lineage. Clients must see it as missing.
             Ok(state) => state.filter(|state| !state.lineage.is_empty()),
             Err(error) => return Answer::Failed(error.to_string()),
         };
@@ -118,7 +118,7 @@ impl<'c> Served<'c> {
                 _ => Answer::Locked(Box::new(held.info.clone())),
             };
         }
-        // Perhaps the server was started again meanwhile: another program may have changed the state since.
+        // The lock was released, perhaps by a restart of the server, and another program may have changed the state since.
         if let Some(id) = lock {
             return Answer::Refused(format!("the lock {id} is not held any more"));
         }
@@ -139,7 +139,7 @@ impl<'c> Served<'c> {
             return Answer::Invalid("the request has no record of a lock with an ID".into());
         };
         match self.held.get(workspace) {
-            // A client that did not get the answer asks again.
+            // A client repeats its request if it did not get the answer.
             Some(held) if held.info.id == info.id => Answer::Done,
             Some(held) => Answer::Locked(Box::new(held.info.clone())),
             None => match self.locked(workspace, &info) {
@@ -156,7 +156,7 @@ impl<'c> Served<'c> {
         let Some(held) = self.held.get(workspace) else {
             return Answer::Refused("no client of this server holds the lock".into());
         };
-        // Terraform's force-unlock sends no record.
+        // The `force-unlock` of Terraform sends no lock record, and releases the lock of any client.
         let is_other = LockInfo::from_json(record).is_some_and(|info| info.id != held.info.id);
         if is_other {
             return Answer::Locked(Box::new(held.info.clone()));
@@ -167,7 +167,7 @@ impl<'c> Served<'c> {
         }
     }
 
-    /// Releases the locks of all clients, at the end of the server. Returns a warning for each.
+    /// Releases the locks of all clients when the server ends. Returns a warning for each.
     pub fn release(&mut self) -> Diagnostics {
         let mut problems = Diagnostics::new();
         for (workspace, mut held) in std::mem::take(&mut self.held) {
@@ -195,7 +195,7 @@ impl<'c> Served<'c> {
         })
     }
 
-    /// Opens the state of a workspace, which is created if it is missing.
+    /// Opens the state of a workspace. A missing workspace is created.
     fn open(&self, workspace: &str) -> Result<Box<dyn SnapshotStore>, Diagnostics> {
         let codec = self.context.encryption.states()?;
         if codec.cipher().is_some() {
@@ -207,7 +207,7 @@ impl<'c> Served<'c> {
         })
     }
 
-    /// Opens and locks the state of a workspace. Results that a killed run has left in its journal are in the state from then on.
+    /// Opens and locks the state of a workspace, and reads it, so that results in the journal of a killed run are saved in it.
     fn locked(&self, workspace: &str, info: &LockInfo) -> Result<Box<dyn SnapshotStore>, Answer> {
         let mut store = self.open(workspace).map_err(failed)?;
         store.lock(info, Duration::ZERO, &|| false).map_err(|error| {

@@ -1,6 +1,6 @@
 //! A state during a command: opening, locking, reading, writing, and rescue if it cannot be written.
 //!
-//! All commands use states through this module, wherever the state is kept.
+//! All commands use this module, for states in files and in stores.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -51,17 +51,17 @@ impl Backup {
 
 pub struct Opening<'a> {
     pub source: Source,
-    /// File that is written, if it differs from the one that is read; unused for a state in a store.
+    /// File that is written, if it differs from the one that is read. Ignored for a state in a store.
     pub out: Option<PathBuf>,
-    /// Backup before the first write; unused for a state in a store.
+    /// Backup before the first write. Ignored for a state in a store.
     pub backup: Backup,
     /// Operation that the lock names.
     pub operation: &'a str,
     /// Timeout for the lock; `None` for no lock.
     pub lock: Option<Duration>,
-    /// Cancellation, which is checked while the lock is waited for.
+    /// Cancellation callback, which is called while waiting for the lock.
     pub cancelled: &'a dyn Fn() -> bool,
-    /// Snapshot that will replace the state.
+    /// Snapshot that the command will write in place of the state.
     pub replacement: Option<&'a State>,
 }
 
@@ -86,14 +86,14 @@ pub struct StateSession<'s> {
     store: SharedStore,
     /// Form in which the state and its copies are stored.
     codec: Codec,
-    /// Set if the state is a file, which the user can replace by hand.
+    /// Set if the state is a file, which the user can replace manually.
     is_file: bool,
     /// State that was read; `None` if there is none.
     pub state: Option<State>,
-    /// Lineage and serial that were read.
+    /// Lineage and serial of the state that was read.
     origin: (String, u64),
     operation: String,
-    /// State that was read, for a command that edits it without planning.
+    /// State that was read, for a command that edits the state without a plan.
     before: State,
 }
 
@@ -103,7 +103,7 @@ impl<'s> StateSession<'s> {
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
     pub fn open(context: Context<'s>, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
-        // Determined before anything changes: results that cannot be encrypted could not be saved.
+        // The form is determined first, because results that cannot be encrypted could not be saved.
         let codec = context.encryption.states()?;
         if codec.cipher().is_some() {
             context.encryption.prepare_states()?;
@@ -135,8 +135,7 @@ impl<'s> StateSession<'s> {
             let waiting = while_locking(&context, opening.cancelled);
             store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
         }
-        // Before the read, which would otherwise put the results of a journal into the state that is about to be
-        // replaced.
+        // This must precede the read, which would otherwise save the results of a journal in the state that is about to be replaced.
         if let Some(snapshot) = opening.replacement {
             store.expect_snapshot(snapshot).map_err(|e| problem(&e))?;
         }
@@ -146,7 +145,7 @@ impl<'s> StateSession<'s> {
             context.warn(warning);
         }
         journal::report(&context, &mut store, state.as_ref())?;
-        // A replacement may be the copy itself, brought back by `state push`.
+        // With `state push`, the replacement may be such a copy, so no warning is given.
         if opening.replacement.is_none() {
             journal::report_copies(&context, state.as_ref(), is_file);
         }
@@ -163,7 +162,7 @@ impl<'s> StateSession<'s> {
         })
     }
 
-    /// Opens a state for a command that edits it without planning.
+    /// Opens a state for a command that edits it without a plan.
     ///
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
@@ -179,15 +178,15 @@ impl<'s> StateSession<'s> {
         &self.store
     }
 
-    /// Writes the next snapshot if its content differs. If the write is cut short, the next command completes it.
+    /// Writes the next snapshot if the content has changed. If the write is interrupted, the next command completes it.
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn write(&mut self, state: &State) -> Result<(), Diagnostics> {
         journal::begin_edit(&self.store, &self.operation, &self.before, state);
         let result = self.lock_store().write(state, core_version());
-        // The journal ends in any case: an edit that could not be written was not made, and the next command must not
-        // make it by itself.
+        // The journal is ended even after a failed write: the user is told that the edit was not made, so the next command must not make it
+        // from the journal.
         let mut problems = journal::end(&self.store);
         match result {
             Ok(_) => {
@@ -226,7 +225,7 @@ impl<'s> StateSession<'s> {
             },
             ..state.clone()
         };
-        // The user may copy the file over the state; the journal must then know that state.
+        // The user may copy the file over the state, so the journal must know the snapshot in it.
         if let Err(e) = self.lock_store().announce_copy(&snapshot) {
             tracing::warn!("{e}");
         }
@@ -234,12 +233,12 @@ impl<'s> StateSession<'s> {
         problems
     }
 
-    /// Saves a state that cannot be written to its store: in the working directory, in the directory for temporary
-    /// files, or else on standard output.
+    /// Saves a state that cannot be written to its store: in the working directory, or in the directory for temporary files, or else on
+    /// standard output.
     fn rescue(&self, snapshot: &State) -> Diagnostics {
         let copy = PathBuf::from(ERRORED_STATE);
         if copy.is_file() {
-            // The older copy may be the only record of the objects of an earlier run.
+            // An existing copy may be the only record of the objects of an earlier run, so it is renamed.
             let renamed = stamped_backup(&copy);
             if let Err(e) = system::rename(&copy, &renamed) {
                 tracing::warn!("{} cannot be moved to {}: {e}", copy.display(), renamed.display());
@@ -289,8 +288,8 @@ impl<'s> StateSession<'s> {
         )
     }
 
-    /// Locks the parts of the state that a run changes, and those that it depends on. Then reads the state again, and reports
-    /// operations of earlier runs on these parts that have no result. Returns the state.
+    /// Locks the parts of the state that a run changes, and the parts that these depend on. Then reads the state again, and reports
+    /// unfinished operations of earlier runs on these parts. Returns the state.
     ///
     /// # Errors
     /// The lock is held by another run, or the state cannot be read.
@@ -309,7 +308,7 @@ impl<'s> StateSession<'s> {
             .map_err(|e| problem(&e))?;
         let state = store.read().map_err(|e| problem(&e))?;
         journal::report(&self.context, &mut *store, state.as_ref())?;
-        // Those that were reported before the lock was held, too.
+        // This also covers operations that were reported before the lock was held.
         store.forget_journal().map_err(|e| problem(&e))?;
         Ok(state)
     }
@@ -333,10 +332,9 @@ pub fn not_written(error: &state::StateError) -> Diagnostic {
     Diagnostic::error("Failed to save the state", error.to_string())
 }
 
-/// Returns the cancellation callback for waiting for a lock. It reports once, after 400 ms, that the lock is waited
-/// for.
+/// Returns the cancellation callback for waiting for a lock. Once, after 400 ms, it reports that the command waits.
 fn while_locking(context: &Context<'_>, cancelled: impl Fn() -> bool) -> impl Fn() -> bool {
-    // Terraform waits as long before it reports that it acquires the lock; most locks are acquired sooner.
+    // The same delay as in Terraform. Most locks are acquired sooner, and need no message.
     const DELAY: Duration = Duration::from_millis(400);
     let began = Instant::now();
     let reported = Cell::new(false);

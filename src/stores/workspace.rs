@@ -16,7 +16,7 @@ pub const DEFAULT: &str = "default";
 pub fn selected(context: &Context<'_>) -> Result<String, Diagnostics> {
     let name = match context.workspace {
         Some(name) => name.to_owned(),
-        // Terraform stores the selection in the same file, so both programs use the same workspace.
+        // Terraform stores the selection in the same file, so both programs select the same workspace.
         None => std::fs::read_to_string(Path::new(context.data_dir).join("environment"))
             .map(|text| text.trim().to_owned())
             .unwrap_or_default(),
@@ -37,7 +37,7 @@ pub fn selected(context: &Context<'_>) -> Result<String, Diagnostics> {
     Ok(name)
 }
 
-/// Returns true if a workspace may have this name, which becomes part of paths and URLs without escaping.
+/// Returns true if a workspace may have this name. Names are used in paths and URLs without escaping.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let fits =

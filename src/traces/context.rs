@@ -1,4 +1,4 @@
-//! Identifiers of traces and spans, and the trace context of the W3C (`TRACEPARENT`).
+//! IDs of traces and spans, and the W3C trace context (`TRACEPARENT`).
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use uuid::Uuid;
@@ -19,13 +19,13 @@ impl TraceId {
 
 impl SpanId {
     pub(crate) fn random() -> SpanId {
-        // The first half is random but for the version of the UUID.
+        // All of these bytes are random, except for the version number of the UUID.
         let [a, b, c, d, e, f, _, _, _, g, h, ..] = Uuid::new_v4().into_bytes();
         SpanId([a, b, c, d, e, f, g, h])
     }
 }
 
-/// Span of the program that has started this one.
+/// Span of the program that has started this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
     pub trace: TraceId,
@@ -35,7 +35,7 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Parses `TRACEPARENT`; `None` if it is invalid, which starts a new trace.
+    /// Parses `TRACEPARENT`. An invalid value gives `None`, and a new trace is started.
     #[must_use]
     pub fn parse(parent: &str, state: Option<&str>) -> Option<Parent> {
         let mut parts = parent.trim().split('-');

@@ -1,4 +1,4 @@
-//! Sending of the recorded spans to the collector.
+//! Sending the recorded spans to the collector.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,10 +9,10 @@ use trust::Verifier;
 
 use crate::{Span, Tracer, otlp};
 
-/// Spans of one request. Collectors limit the size of requests to a few megabytes.
+/// Maximum number of spans in a request, because collectors limit requests to a few megabytes.
 const BATCH: usize = 4096;
 
-/// Reason why the spans did not arrive.
+/// Reason why the spans could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("the collector at {address} did not accept the spans: {error}")]
@@ -28,16 +28,16 @@ pub enum ExportError {
 }
 
 impl Tracer {
-    /// Sends the spans that have ended, and waits for the answer, at most for the time limit of the settings.
+    /// Sends all ended spans, and waits for the answer until the time limit of the settings.
     ///
     /// # Errors
-    /// The spans did not arrive. They are dropped.
+    /// The spans could not be sent, and are lost.
     pub fn export(&self) -> Result<(), ExportError> {
         let spans = std::mem::take(&mut *self.spans.lock().unwrap_or_else(PoisonError::into_inner));
         if spans.is_empty() {
             return Ok(());
         }
-        // The runtime of the command has ended.
+        // A new runtime is created, because that of the command has ended.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ExportError::Runtime)?;
         let (address, limit) = (http::shown(&self.settings.endpoint), self.settings.timeout);
@@ -55,7 +55,7 @@ impl Tracer {
         for (name, value) in &settings.headers {
             let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
             let (name, mut value) = parsed.ok_or_else(|| ExportError::Header(name.clone()))?;
-            // They often are credentials.
+            // These headers often contain credentials, so they must not be logged.
             value.set_sensitive(true);
             headers.insert(name, value);
         }

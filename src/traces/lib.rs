@@ -1,8 +1,8 @@
-//! Traces of commands for OpenTelemetry: spans of the command, of its phases, and of the objects in them, which are sent to a
-//! collector by OTLP over HTTP when the command ends.
+//! OpenTelemetry traces of commands, with spans for the command, its phases, and the objects in them. They are sent to a collector by OTLP
+//! over HTTP when the command ends.
 //!
-//! Nothing is recorded unless `OTEL_TRACES_EXPORTER=otlp` is set. A collector that does not answer is mentioned in the log, and
-//! never changes the result of a command.
+//! Nothing is recorded unless `OTEL_TRACES_EXPORTER=otlp` is set. If the collector does not answer, that is logged, and does not change the
+//! result of the command.
 //!
 //! Start with [`Tracer`]; [`Settings`] has the environment variables.
 
@@ -18,7 +18,7 @@ pub use context::{Parent, SpanId, TraceId};
 pub use export::ExportError;
 pub use settings::{Product, Settings, SettingsError};
 
-/// Limit of the recorded spans. Larger operations are rare, and a collector would refuse or sample so many.
+/// Maximum number of recorded spans. Larger operations are rare, and a collector would reject or sample so many spans.
 const LIMIT: usize = 100_000;
 
 /// A span that has not ended.
@@ -53,12 +53,12 @@ pub struct Tracer {
     settings: Settings,
     trace: TraceId,
     spans: Mutex<Vec<Span>>,
-    /// Parent of spans without one: the current phase of the command.
+    /// Parent of new spans for which no other parent is given: the current phase of the command.
     current: Mutex<Option<SpanId>>,
 }
 
 impl Tracer {
-    /// Creates a recorder. Its spans belong to the trace of the caller, if the environment names one.
+    /// Creates a recorder. If the environment contains a trace context, the spans belong to that trace.
     #[must_use]
     pub fn new(settings: Settings) -> Tracer {
         let parent = settings.parent.as_ref();
@@ -70,7 +70,7 @@ impl Tracer {
         }
     }
 
-    /// Starts a span below the current one.
+    /// Starts a span whose parent is the current span.
     #[must_use]
     pub fn start(&self, name: impl Into<String>) -> Open {
         Open {
@@ -82,7 +82,7 @@ impl Tracer {
         }
     }
 
-    /// Starts a span below another one.
+    /// Starts a span with this parent.
     #[must_use]
     pub fn start_below(&self, parent: SpanId, name: impl Into<String>) -> Open {
         Open {
@@ -91,7 +91,7 @@ impl Tracer {
         }
     }
 
-    /// Starts a span, which is the parent of all that start until it ends.
+    /// Starts a span and makes it the current one, so that it is the parent of spans that start before it ends.
     #[must_use]
     pub fn enter(&self, name: impl Into<String>) -> Open {
         let open = self.start(name);
@@ -113,13 +113,13 @@ impl Tracer {
         }
     }
 
-    /// Returns the value of `TRACEPARENT` for programs that a span starts.
+    /// Returns the value of `TRACEPARENT` for programs that are started during a span.
     #[must_use]
     pub fn traceparent(&self, span: SpanId) -> String {
         context::traceparent(self.trace, span)
     }
 
-    /// Returns the value of `TRACEPARENT` for programs that the current span starts.
+    /// Returns the value of `TRACEPARENT` for programs that are started during the current span.
     #[must_use]
     pub fn current_traceparent(&self) -> Option<String> {
         let current = *self.current.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Messages of OTLP, the protocol of OpenTelemetry, as far as spans need them.
+//! Messages of OTLP, the OpenTelemetry protocol, limited to spans.
 
 use prost::Message;
 

@@ -12,29 +12,29 @@ use crate::context::Parent;
 /// Name and version of this program in the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<'p> {
-    /// Name of the service, unless `OTEL_SERVICE_NAME` has another.
+    /// Name of the service, unless `OTEL_SERVICE_NAME` sets another one.
     pub service: &'p str,
     pub version: &'p str,
 }
 
-/// Destination and contents of the trace.
+/// Destination of the trace, and its attributes.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Complete address to which spans are posted.
+    /// Complete URL to which spans are posted.
     pub(crate) endpoint: Url,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) timeout: Duration,
-    /// File with certificates that are trusted in place of those of the machine.
+    /// PEM file with trust anchors that replace those of the system.
     pub(crate) certificate: Option<PathBuf>,
     /// Attributes of the service.
     pub(crate) resource: Vec<(String, String)>,
     pub(crate) version: String,
     pub(crate) parent: Option<Parent>,
-    /// Environment, for proxies.
+    /// Environment, which has the proxy settings.
     pub(crate) environment: Environment,
 }
 
-/// Reason why a trace that was asked for is not recorded.
+/// Reason why a requested trace cannot be recorded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     #[error("{name} has the value \"{value}\", which is not an HTTP address")]
@@ -46,10 +46,10 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// Reads the settings; `None` unless a trace is asked for.
+    /// Reads the settings. Returns `None` if no trace is requested.
     ///
     /// # Errors
-    /// A setting has no effect here, so that the spans would not arrive.
+    /// A setting is invalid or not supported.
     pub fn from_environment(
         environment: &Environment,
         product: Product<'_>,
@@ -97,7 +97,7 @@ impl Settings {
     }
 }
 
-/// Returns a variable of the exporter with its name: that for traces, or that for all signals.
+/// Returns the value and the name of an exporter variable: the one for traces, or else the one for all signals.
 fn exporter<'e>(environment: &'e Environment, setting: &str) -> Option<(String, &'e str)> {
     ["OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"]
         .iter()
@@ -108,7 +108,7 @@ fn exporter<'e>(environment: &'e Environment, setting: &str) -> Option<(String, 
         })
 }
 
-/// Returns the address for spans. Only the address for all signals gets a path.
+/// Returns the URL for spans. The variable for all signals has a base URL, to which the path for traces is added.
 fn endpoint(environment: &Environment) -> Result<Url, SettingsError> {
     let (name, value) = exporter(environment, "ENDPOINT").unwrap_or_else(|| {
         let name = "OTEL_EXPORTER_OTLP_ENDPOINT".to_owned();
@@ -126,7 +126,7 @@ fn endpoint(environment: &Environment) -> Result<Url, SettingsError> {
     })
 }
 
-/// Splits `name=value,name=value`; values are percent-encoded. Parts without a value are left out, as the specification demands.
+/// Splits `name=value,name=value`; values are percent-encoded. Parts without a value are ignored, as the specification requires.
 fn pairs(text: &str) -> Vec<(String, String)> {
     let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8_lossy().into_owned();
     let pairs = text.split(',').filter_map(|part| part.split_once('='));

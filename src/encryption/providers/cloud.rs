@@ -1,7 +1,7 @@
-//! Key providers `aws_kms`, `azure_vault` and `gcp_kms`: keys from the services of clouds.
+//! Key providers `aws_kms`, `azure_vault` and `gcp_kms`: keys from the key services of cloud providers.
 //!
-//! A process of this executable answers each request, so that the core contains neither clients of clouds nor their ways to
-//! log in. This module has the arguments, and the protocol between the processes.
+//! A separate process of this executable answers each request, so that the core contains neither the clients nor the authentication methods
+//! of cloud providers. This module has the arguments, and the protocol between the processes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,11 +21,11 @@ use crate::arguments::schema_of;
 const HEADER: Header = Header {
     magic: "Monoform-Key-Provider",
     what: "the key provider",
-    // Logging in may take several requests, which are repeated if a service is busy.
+    // The time includes several requests to log in, each of which may be repeated if the service is busy.
     limit: Duration::from_secs(300),
 };
 
-/// Service that has the keys.
+/// Cloud provider whose key service has the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cloud {
     Aws,
@@ -64,7 +64,7 @@ fn texts() -> Type {
     Type::list(Type::String)
 }
 
-/// Builds an object type whose attributes may be left out.
+/// Builds an object type with optional attributes.
 fn optional_object(attributes: &[(&str, Type)]) -> Type {
     let attributes = attributes.iter().map(|(name, ty)| ObjectAttribute {
         name: (*name).into(),
@@ -176,7 +176,7 @@ fn gcp() -> BlockSchema {
     ])
 }
 
-/// A configured key provider of a cloud.
+/// A configured key provider of a cloud provider.
 pub(crate) struct CloudProvider {
     command: Vec<String>,
     arguments: Json,
@@ -196,7 +196,7 @@ struct AnswerError {
     text: String,
 }
 
-/// Reason why an answer of the process cannot be used, as a clause.
+/// Reason why the answer of the process cannot be used, as a clause.
 #[derive(Debug, thiserror::Error)]
 enum AnswerFault {
     #[error("the answer of the key provider is not valid: {0}")]
@@ -226,7 +226,7 @@ impl CloudProvider {
 
     fn ask(&self, metadata: Option<&[u8]>) -> Result<(Vec<u8>, Option<Vec<u8>>), ProviderError> {
         let stored = metadata.map(|metadata| STANDARD.encode(metadata));
-        // Secrets go to the standard input, since other users can read the arguments of a process.
+        // The request contains secrets, so it is sent through the standard input: other users can read the arguments of a process.
         let request = json!({ "arguments": self.arguments, "metadata": stored }).to_string();
         let output = program::run(&self.command, request.as_bytes(), &HEADER).map_err(ProviderError::failure)?;
         let answer: Answer =

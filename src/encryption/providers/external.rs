@@ -1,4 +1,4 @@
-//! Key provider `external`: keys from a program.
+//! Key provider `external`: keys from a program of the user.
 
 use cty::Type;
 use schema::BlockSchema;
@@ -72,7 +72,7 @@ impl External {
 
 impl Source for External {
     fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError> {
-        // In the protocol, null instead of stored metadata requests a new key.
+        // In the protocol, a request for a new key is null in place of metadata.
         let output = self.run(b"null")?;
         let metadata = output.meta.unwrap_or(Metadata {
             external_data: BTreeMap::new(),

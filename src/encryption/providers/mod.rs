@@ -1,7 +1,7 @@
-//! Key providers, which create keys and find them again.
+//! Key providers, which create keys, and find stored keys again.
 //!
-//! A provider creates a new key for each run that writes, with metadata that are stored beside the encrypted text
-//! and from which it finds the key again.
+//! A provider creates a new key for each run that writes, together with metadata. The metadata is stored beside the encrypted text, and the
+//! provider finds the key from it.
 
 mod cloud;
 mod external;
@@ -56,7 +56,7 @@ pub(crate) enum ArgumentError {
     NotKeys(String),
 }
 
-/// Arguments of a block, without marks and unknown values.
+/// Arguments of a block. The value has no marks and is wholly known.
 pub(crate) struct Arguments(pub Value);
 
 impl Arguments {
@@ -64,7 +64,7 @@ impl Arguments {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    /// Returns a text; `None` if it is not set or empty.
+    /// Returns a string argument; `None` if it is not set or empty.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_str().filter(|text| !text.is_empty())
     }
@@ -83,18 +83,18 @@ impl Arguments {
         }
     }
 
-    /// Returns a list of texts.
+    /// Returns a list of strings.
     pub fn texts(&self, name: &str) -> Vec<String> {
         let items = self.get(name).and_then(Value::as_seq).unwrap_or_default();
         items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Returns a list of byte numbers.
+    /// Returns a list of numbers as bytes.
     pub fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, ArgumentError> {
         self.get(name).map(|value| bytes(value, name)).transpose()
     }
 
-    /// Returns the output of a key provider, or an object of that form.
+    /// Returns a reference to the output of a key provider, or an equivalent object.
     pub fn keys(&self, name: &str) -> Result<Option<Keys>, ArgumentError> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -127,7 +127,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Converts the keys to the value that expressions refer to.
+    /// Converts the keys to a value for expressions.
     pub fn to_value(&self) -> Value {
         let list = |bytes: &[u8]| {
             let numbers = bytes.iter().map(|byte| Value::number(i64::from(*byte)));
@@ -143,10 +143,10 @@ impl Keys {
 
 /// A configured key provider.
 pub(crate) trait Source {
-    /// Makes a new key; returns it with its metadata, in JSON.
+    /// Creates a key. Returns it with its metadata, which is JSON.
     fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError>;
 
-    /// Finds the key of stored metadata.
+    /// Finds the key that belongs to stored metadata.
     fn stored_key(&self, metadata: &[u8]) -> Result<Vec<u8>, ProviderError>;
 
     /// Length of the keys in bytes, if the configuration sets it.

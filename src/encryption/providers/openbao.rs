@@ -1,4 +1,4 @@
-//! Key provider `openbao`: data keys of the transit engine of OpenBao, or of HashiCorp Vault.
+//! Key provider `openbao`: data keys from the transit engine of OpenBao or HashiCorp Vault.
 
 use ::files::Environment;
 use base64::Engine as _;
@@ -33,7 +33,7 @@ struct Stored {
 
 pub(super) struct Openbao {
     transport: Transport,
-    /// Address of the transit engine.
+    /// URL of the transit engine.
     base: Url,
     headers: HeaderMap,
     key_name: String,
@@ -42,7 +42,7 @@ pub(super) struct Openbao {
     associated_data: Option<String>,
 }
 
-/// Reason why the server has no key, as a clause.
+/// Reason why the server has returned no key, as a clause.
 #[derive(Debug, thiserror::Error)]
 enum ServerError {
     #[error(transparent)]
@@ -50,7 +50,7 @@ enum ServerError {
     #[error("the server answers with status {status}{errors}")]
     Status {
         status: u16,
-        /// Messages of the server after a colon, or empty.
+        /// Error messages of the server, after a colon; or empty.
         errors: String,
     },
     #[error("the answer of the server has no \"{0}\"")]
@@ -62,7 +62,7 @@ enum ServerError {
 impl Openbao {
     pub fn new(arguments: &Arguments, environment: &Environment) -> Result<Openbao, ProviderError> {
         let refused = ProviderError::Configuration;
-        // As in the client library, the variables of Vault are read as well.
+        // As in OpenBao's client library, the variables of Vault are supported, too.
         let variable = |name: &str| {
             let named = |prefix: &str| environment.get(&format!("{prefix}_{name}")).filter(|v| !v.is_empty());
             named("BAO").or_else(|| named("VAULT"))
@@ -89,12 +89,12 @@ impl Openbao {
         let mut header = |name: &'static str, value: &str| -> Result<(), ProviderError> {
             let value = HeaderValue::from_str(value.trim());
             let mut value = value.map_err(|_| refused(format!("the value for {name} has invalid characters")))?;
-            // A debug log prints headers, but not those that are marked.
+            // Sensitive headers are not printed in debug logs.
             value.set_sensitive(true);
             headers.insert(name, value);
             Ok(())
         };
-        // The client library sends this header, too: an agent in front of the server may refuse requests without it.
+        // OpenBao's client library sends this header, and an agent in front of the server may refuse requests without it.
         header("x-vault-request", "true")?;
         if let Some(token) = arguments.text("token").or_else(|| variable("TOKEN")) {
             header("x-vault-token", token)?;
@@ -123,15 +123,15 @@ impl Openbao {
         })
     }
 
-    /// Sends a request about the key; returns the data of the answer.
+    /// Sends a request about the key. Returns the field `data` of the answer.
     fn request(&self, action: &[&str], mut body: Json) -> Result<Json, ServerError> {
-        // Sent only if it is configured: servers before OpenBao 2 and Vault 1.9 do not know it.
+        // Only sent if it is configured, because servers before OpenBao 2 and Vault 1.9 do not support it.
         if let Some(data) = &self.associated_data {
             body["associated_data"] = data.clone().into();
         }
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
-            // Added as segments: a slash in the name of a key must be escaped, or it would change the path.
+            // Path segments are escaped when they are added, so a slash in the name of the key does not change the path.
             path.pop_if_empty().extend(action).push(&self.key_name);
         }
         let answer = post(&self.transport, &url, &self.headers, &Bytes::from(body.to_string()))?;
@@ -168,7 +168,7 @@ impl Source for Openbao {
         let key = plaintext(&data).map_err(failed)?;
         let ciphertext = data["ciphertext"].as_str();
         let ciphertext = ciphertext.ok_or_else(|| failed(ServerError::Missing("ciphertext")))?;
-        // OpenTofu stores this text as bytes, so that it is base64 in the metadata, although it is text already.
+        // OpenTofu stores the server's text as bytes, so that it is encoded as base64 in the metadata. This program must do the same.
         let stored = Stored {
             ciphertext: ciphertext.as_bytes().to_vec(),
         };

@@ -1,4 +1,4 @@
-//! Key provider `pbkdf2`: a key from a passphrase, or from the key of another provider.
+//! Key provider `pbkdf2`: a key that is derived from a passphrase, or from the key of another provider.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Arguments, Keys, ProviderError, Source, base64_text, metadata, written};
 use crate::arguments::schema_of;
 
-// The limits and defaults of OpenTofu: a configuration that one of the two accepts must work with the other.
+// The limits and defaults of OpenTofu, so that both programs accept the same configurations.
 const MIN_PASSPHRASE: usize = 16;
 const MIN_ITERATIONS: u32 = 200_000;
 
@@ -25,7 +25,7 @@ pub(super) fn schema() -> BlockSchema {
     ])
 }
 
-/// Parameters of a derivation, in their stored form.
+/// Parameters of a key derivation, as they are stored.
 #[derive(Serialize, Deserialize)]
 struct Parameters {
     #[serde(with = "base64_text")]
@@ -100,7 +100,7 @@ fn algorithm(name: &str) -> Result<pbkdf2::Algorithm, DeriveError> {
 }
 
 fn derive(secret: &[u8], parameters: &Parameters) -> Result<Vec<u8>, DeriveError> {
-    // Lengths and counts may come from stored metadata, which is not authenticated.
+    // Limits for parameters from stored metadata, which is not authenticated and could demand endless work.
     const MAX_LENGTH: u32 = 1 << 20;
     let iterations = NonZeroU32::new(parameters.iterations).ok_or(DeriveError::NoIterations)?;
     if parameters.salt.is_empty() || parameters.key_length == 0 || parameters.key_length > MAX_LENGTH {
@@ -114,7 +114,7 @@ fn derive(secret: &[u8], parameters: &Parameters) -> Result<Vec<u8>, DeriveError
 
 impl Source for Pbkdf2 {
     fn new_key(&self) -> Result<(Vec<u8>, Vec<u8>), ProviderError> {
-        // A new salt in each run, so that no key encrypts the states of two runs.
+        // Each run has a new salt, so that no two runs use the same key.
         let mut salt = vec![0; self.salt_length as usize];
         rand::fill(&mut salt)
             .map_err(|_| ProviderError::Failure("the system has no random numbers for a salt".to_owned()))?;

@@ -1,7 +1,7 @@
-//! Programs that provide keys, or that encrypt: one process for each request.
+//! External programs that provide keys or encrypt, with a separate process for each request.
 //!
-//! A program first prints a line that names the protocol. Then it reads a JSON document from its standard input, and
-//! prints another one.
+//! A program first prints a line that names the protocol. Then it reads a JSON document from its standard input, and prints a JSON document
+//! as the answer.
 
 use std::io;
 use std::process::Stdio;
@@ -16,13 +16,13 @@ use tokio::process::Command;
 
 use super::request::{WaitError, block_on};
 
-/// Time limit of a request to a program of the user.
+/// Time limit of a request to a user's program.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// The first line of a program's output.
+/// The expected first line of a program's output.
 pub(crate) struct Header {
     pub magic: &'static str,
-    /// Description of the program in messages.
+    /// Description of the program for messages.
     pub what: &'static str,
     /// Time limit of a request.
     pub limit: Duration,
@@ -36,7 +36,7 @@ struct Line {
     version: i64,
 }
 
-/// Reason why a program has no result, as a clause.
+/// Reason why a program has returned no result, as a clause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProgramError {
     #[error("the command is empty")]
@@ -54,7 +54,7 @@ pub(crate) enum ProgramError {
     #[error("the external command exited with a non-zero exit code ({status}){stderr}")]
     Status {
         status: std::process::ExitStatus,
-        /// Last lines of the error output under a title, or empty.
+        /// Last lines of the program's error output, below a title; or empty.
         stderr: String,
     },
     #[error("{what} printed no header")]
@@ -94,7 +94,7 @@ impl Header {
     }
 }
 
-/// Runs a program; returns its output after the header.
+/// Runs a program, and returns its output after the first line.
 pub(crate) fn run(command: &[String], input: &[u8], header: &Header) -> Result<Vec<u8>, ProgramError> {
     block_on(async {
         match tokio::time::timeout(header.limit, exchange(command, input, header)).await {
@@ -127,9 +127,9 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
         return Err(ProgramError::NoStreams(named()));
     };
     let write = async {
-        // A program that ignores its input may end before it has been written.
+        // Writing fails if the program has ended without reading its input, which is not an error.
         let _ = stdin.write_all(input).await;
-        // The input is closed, since a program may read it to the end before it answers.
+        // The program may read its input to the end before it answers, so the input is closed.
         drop(stdin);
         Ok::<(), ProgramError>(())
     };
@@ -142,7 +142,8 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
             if start.is_none()
                 && let Some(end) = output.iter().position(|byte| *byte == b'\n')
             {
-                // The header is checked at once: a program that does not know the protocol may wait for other input.
+                // The header is checked before the rest is read: a program that is not meant for this protocol may be waiting for other
+                // input.
                 header.check(&output[..end])?;
                 start = Some(end + 1);
             }
@@ -152,7 +153,7 @@ async fn exchange(command: &[String], input: &[u8], header: &Header) -> Result<V
         }
     };
     let errors = async {
-        // The output is read to the end, or the program would block on a full pipe. The message needs only its end.
+        // The error output is read to the end, because the program would block on a full pipe. Only its last part is used.
         let mut tail = Tail::new(4096);
         let mut buffer = [0; 1024];
         while let Ok(read @ 1..) = stderr.read(&mut buffer).await {

@@ -9,10 +9,10 @@ use proxies::Proxies;
 use serde_json::Value as Json;
 use trust::Verifier;
 
-/// Limit of the size of an answer in bytes, far above that of a key.
+/// Maximum size of an answer in bytes, far above the size of a key.
 const MAX_ANSWER: u64 = 1 << 20;
 
-/// Reason why a future cannot be awaited, as a clause.
+/// Reason why a future could not be awaited, as a clause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WaitError {
     #[error("{}", io_reason(.0))]
@@ -23,9 +23,9 @@ pub(crate) enum WaitError {
     Panicked,
 }
 
-/// Runs a future to its end, inside or outside of a runtime.
+/// Runs a future to completion, from inside or outside of a runtime.
 pub(super) fn block_on<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, WaitError> {
-    // A thread of its own, since states are also written from threads of a runtime, which must not block.
+    // A separate thread is used, because states are also written from threads of a runtime, and these must not block.
     std::thread::scope(|scope| {
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -45,7 +45,7 @@ pub(super) enum Trust {
     System,
     /// The certificates in this PEM text.
     Pem(String),
-    /// Any certificate.
+    /// Any certificate: none is verified.
     Any,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum TrustError {
     Tls(#[from] trust::Error),
 }
 
-/// Creates a transport with the proxies of the environment.
+/// Creates a transport that uses the proxies of the environment.
 pub(super) fn transport(environment: &Environment, trust: &Trust) -> Result<Transport, TrustError> {
     let verifier = match trust {
         Trust::System => None,
@@ -78,7 +78,7 @@ pub(super) fn transport(environment: &Environment, trust: &Trust) -> Result<Tran
     }))
 }
 
-/// Answer of a server: the status, and its document.
+/// Answer of a server: its status and its JSON document.
 pub(super) struct Answer {
     pub status: u16,
     pub body: Json,
@@ -110,7 +110,7 @@ pub(super) fn post(transport: &Transport, url: &Url, headers: &HeaderMap, body: 
         let text = response.bytes(MAX_ANSWER).await?;
         Ok(Answer {
             status,
-            // A proxy may answer with a page of HTML, and its status is still worth a message.
+            // A proxy may answer with HTML. The message then has only the status.
             body: serde_json::from_slice(&text).unwrap_or(Json::Null),
         })
     })?

@@ -1,4 +1,4 @@
-//! Encryption and decryption by chains of methods.
+//! Tests of encryption and decryption with chains of methods.
 
 use state::codec::{Cipher as _, Head, is_sealed};
 
@@ -18,7 +18,7 @@ fn text_is_sealed_in_the_form_of_opentofu_and_opened_by_its_passphrase() {
     );
     assert!(text.ends_with("\",\"encryption_version\":\"v0\"}"), "{text}");
     assert!(is_sealed(text.as_bytes()));
-    // Another run derives the key from the stored metadata.
+    // A later run derives the key from the stored metadata.
     let opened = state(&of_passphrase(PASSPHRASE)).open(text.as_bytes()).unwrap();
     assert_eq!((&*opened.text, opened.outdated), (&b"secret"[..], false));
 }

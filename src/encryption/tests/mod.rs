@@ -19,7 +19,7 @@ use crate::{Encryption, Programs, Target};
 
 const PASSPHRASE: &str = "correct horse battery staple";
 
-/// Reads a configuration with these variables.
+/// Reads a configuration with the root variables `variables`.
 fn encryption_with(config: &str, variables: &[&str]) -> Result<Encryption, Diagnostics> {
     let files: MemoryFiles = [("main.tf", config)].into_iter().collect();
     let root = config::load_root(&files, ".", "1.16.0").unwrap();
@@ -52,14 +52,13 @@ fn summary(result: Result<Encryption, Diagnostics>) -> String {
     result.unwrap_err().0[0].summary.to_string()
 }
 
-/// Returns the error of the first use of a key.
+/// Returns the error that the first use of a key causes.
 fn refusal(body: &str) -> String {
     let problems = state(body).prepare().unwrap_err();
     format!("{}: {}", problems.0[0].summary, problems.0[0].detail)
 }
 
-/// Builds a configuration of a target with one passphrase and the smallest allowed number of
-/// iterations.
+/// Builds a configuration whose key is derived from a passphrase, with the smallest number of iterations.
 fn of_passphrase(passphrase: &str) -> String {
     format!(
         "key_provider \"pbkdf2\" \"p\" {{\n passphrase = \"{passphrase}\"\n iterations = 200000\n}}\n\

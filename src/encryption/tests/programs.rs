@@ -1,4 +1,4 @@
-//! Tests of programs that provide keys or encrypt.
+//! Tests of external programs that provide keys or encrypt.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn key_of_a_program_is_found_again_by_its_metadata() {
          \"meta\":{{\"external_data\":{{\"id\":1}}}}}}';;\n\
          *) echo \"unexpected $input\" >&2; exit 3;;\nesac\n"
     );
-    // "read" needs a line break that the protocol does not send, so it reports the end of the input.
+    // The input has no line break at its end, so the shell's `read` returns an error status.
     let target = state(&of_program(&script(dir.path(), "keys", &text)));
     assert_eq!(target.open(&sealed(&target)).unwrap().text, b"secret");
 }

@@ -116,7 +116,7 @@ fn environment_wins_argument_by_argument() {
         merged("state {\n fallback {\n method = method.aes_gcm.b\n }\n}"),
         (vec![0, 1], None)
     );
-    // In JSON a reference is a string. "enforced" stays.
+    // In JSON, a reference is a string. The argument "enforced" of the block stays in effect.
     let json = r#"{"method": {"unencrypted": {"u": {}}}, "state": {"method": "method.unencrypted.u"}}"#;
     assert_eq!(
         merged(json),

@@ -1,4 +1,4 @@
-//! Tests of the transit engine of OpenBao, with a small server in its place.
+//! Tests of the transit engine of OpenBao, with a fake server.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -94,7 +94,7 @@ fn data_key_is_made_once_and_decrypted_by_the_server() {
     let metadata = STANDARD
         .decode(document["meta"]["key_provider.openbao.o"].as_str().unwrap())
         .unwrap();
-    // The text of the server, again in base64, as OpenTofu stores it.
+    // OpenTofu stores the server's text encoded as base64.
     let ciphertext = STANDARD.encode("vault:v1:abc");
     assert_eq!(
         String::from_utf8(metadata).unwrap(),
@@ -103,7 +103,7 @@ fn data_key_is_made_once_and_decrypted_by_the_server() {
     let reader = state(&of_transit(&address, "good", ""));
     assert_eq!(reader.open(&one).unwrap().text, b"secret");
     assert_eq!(reader.open(&two).unwrap().text, b"secret");
-    // Reading needs the stored key only, and only once.
+    // Decryption needs only the stored key, which is requested once.
     assert_eq!(seen.lock().unwrap().len(), 2);
 }
 

@@ -56,7 +56,7 @@ impl<'a> Triggered<'a> {
             .any(|(_, trigger)| taints(trigger))
     }
 
-    /// Returns true if an action is invoked before the object is created or updated.
+    /// Returns true if a change of the object invokes an action before it.
     pub(super) fn begins(&self, address: &AbsResourceInstance) -> bool {
         self.for_object(address, |event| event.is_before() && !event.is_destroy())
             .next()
@@ -65,9 +65,11 @@ impl<'a> Triggered<'a> {
 }
 
 impl Applier<'_> {
-    /// Invokes the actions that the creation or the update of an object triggers before it (`caller` is the planned
-    /// object) or after it (`caller` is the new object). An error means that the operation has failed. A new object is
-    /// tainted if the trigger requires it, from its creation until the last such trigger has succeeded.
+    /// Invokes the actions that the creation or the update of an object triggers before it (`caller` is the planned object) or after it
+    /// (`caller` is the new object). An error means that the operation has failed.
+    ///
+    /// If some of the triggers have `on_failure = taint`, the new object is stored as tainted already, and the last of them to succeed
+    /// makes it ready.
     pub(super) async fn invoke_triggered(
         &self,
         s: &ObjectOperation<'_>,
@@ -100,7 +102,8 @@ impl Applier<'_> {
                 continue;
             }
             if !taints(trigger) && left > 0 {
-                // The failed action must not taint the object, and the remaining ones, which would, are not invoked.
+                // Actions with `on_failure = taint` remain, but are not invoked after this failure. They have not failed, so they must not
+                // taint the object, and neither must the failed action, whose trigger has another `on_failure`.
                 self.set_status(s, ObjectStatus::Ready);
             }
             return Err(self.context.fail(failed.problems));
@@ -108,7 +111,7 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Evaluates the condition of a trigger and the configuration of the action again, and invokes the action.
+    /// Evaluates the condition of a trigger and the configuration of the action with the values of apply, and invokes the action.
     async fn invoke_evaluated(
         &self,
         s: &ObjectOperation<'_>,
@@ -133,7 +136,8 @@ impl Applier<'_> {
             about: &about,
         };
         let evaluated = action.evaluate(evaluator, call, false);
-        // The evaluation of `caller` has recorded a value for the resource, which is not its final one.
+        // `caller` made the evaluator cache a value for the whole resource. The cache is dropped, because other instances of the resource
+        // may still change.
         evaluator.forget_resource_value(&s.address.containing_resource());
         let (config, warnings) = evaluated?;
         evaluator.report(warnings);
@@ -142,7 +146,7 @@ impl Applier<'_> {
             .map_err(InvocationFailure::of_action)
     }
 
-    /// Returns true if the condition of a trigger holds, or if there is none.
+    /// Returns true if the condition of a trigger holds, or if the trigger has no condition.
     fn condition_is_true(
         &self,
         instance: ConfiguredInstance<'_>,
@@ -178,8 +182,8 @@ impl Applier<'_> {
         ConfiguredAction::find(self.context.inputs.config, schemas, &invocation.address.config())
     }
 
-    /// Invokes the actions that the destruction of an object triggers at this event, with the configuration of the
-    /// plan. In destroy mode, a failure does not stop the destruction.
+    /// Invokes the actions that the destruction of an object triggers at this event. Their configuration is the planned one, because
+    /// nothing is evaluated during a destruction. In destroy mode, a failure does not stop the destruction.
     pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
         for (invocation, trigger) in self.triggered.for_object(s.address, |e| e == event) {
             let Err(failed) = Box::pin(self.invoke_planned(invocation)).await else {
@@ -297,11 +301,10 @@ fn taints(trigger: &LifecycleTrigger) -> bool {
     trigger.on_failure == ActionFailure::Taint && trigger.event == ActionEvent::AfterCreate
 }
 
-/// Reason why an action was not invoked, or has failed.
+/// Error of an invocation, and whether `on_failure = continue` applies to it.
 struct InvocationFailure {
     problems: Diagnostics,
-    /// Set if the action itself has failed. An error of the configuration fails the operation whatever `on_failure`
-    /// is.
+    /// True if the action itself has failed. An error of the configuration fails the operation regardless of `on_failure`.
     may_continue: bool,
 }
 
@@ -347,8 +350,8 @@ fn no_actions(invocation: &ActionInvocation) -> Diagnostics {
     .into()
 }
 
-/// Returns the intent of an invocation. For a trigger, its address is the resource instance, beside the intent on the
-/// object.
+/// Returns the intent of an invocation. An invocation by a trigger has the address of the resource instance, so that the journal lists it
+/// beside the intent of the change itself.
 fn intent(invocation: &ActionInvocation) -> Intent {
     let (address, by) = match &*invocation.trigger {
         InvocationTrigger::Lifecycle(trigger) => (trigger.resource.to_string(), invocation.address.to_string()),

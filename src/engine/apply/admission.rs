@@ -9,7 +9,8 @@ use crate::lanes::Lane;
 use crate::plan::{Action, ResourceChange};
 
 impl Applier<'_> {
-    /// Waits until an operation may begin, or may at least be prepared.
+    /// Waits until an operation may send requests, or, if its requests are short, until it may write its intent in advance ([`Slot::run`]
+    /// then waits for its turn).
     pub(super) async fn admit(&self, operation: Operation, change: &ResourceChange) -> Slot<'_> {
         if let Some(lane) = self.lane(change) {
             return self.slots.admit_to(lane.enter().await);
@@ -29,8 +30,8 @@ impl Applier<'_> {
             .or_else(|| lanes.lane(provider).filter(|_| !self.is_local(change)))
     }
 
-    /// Returns true if an operation makes only one short request to its provider: its intent may be written before its
-    /// turn.
+    /// Returns true if an operation consists of one short request to its provider. Only such an operation may write its intent before it
+    /// has a slot, because a crash then leaves few intents of operations that did not begin.
     fn is_brief(&self, operation: Operation, change: &ResourceChange) -> bool {
         matches!(operation, Operation::Change(_))
             && matches!(change.action, Action::Create | Action::Update)
@@ -39,8 +40,8 @@ impl Applier<'_> {
             && !self.triggered.concerns(&change.address)
     }
 
-    /// Returns true if an operation is about an object that is in the state alone, and runs neither provisioners nor
-    /// actions.
+    /// Returns true if an operation changes an object that exists only in the state (such as `terraform_data`), and runs neither
+    /// provisioners nor actions.
     fn is_local(&self, change: &ResourceChange) -> bool {
         let resource = &change.address.resource.resource;
         let schema = self
@@ -51,8 +52,8 @@ impl Applier<'_> {
             .get(&change.provider.provider);
         resource.mode == addrs::Mode::Managed
             && schema.is_some_and(|schema| schema.state_only.contains(&*resource.ty))
-            // While requests take long, such as the generation of RSA keys, no more operations run than usual,
-            // because an interrupt waits for all of them.
+            // The separate limit for such objects adds operations to those of `-parallelism`. An interrupt waits for all running
+            // operations, so none are added while requests take long, such as the generation of RSA keys.
             && self.slots.are_short()
             && !self.triggered.concerns(&change.address)
             && self.provisioners(&change.address.config()).is_empty()

@@ -79,7 +79,7 @@ impl Applier<'_> {
         if deposed.is_none() && !stored.is_tainted() {
             self.destroy_provisioners(s, stored).await?;
         }
-        // An object that an earlier run deposed triggers no actions: they were invoked when it was replaced.
+        // A deposed object from an earlier run triggers no actions: they were invoked when that run replaced it.
         let triggers = s.change.deposed.is_none();
         if triggers {
             self.invoke_destroying(s, ActionEvent::BeforeDestroy).await?;
@@ -94,7 +94,7 @@ impl Applier<'_> {
             (stored.private.clone(), None)
         };
         let meta = self.context.provider_meta(s.address, &s.change.provider.provider)?;
-        // Durable before the provider is called: after a crash, the journal names the object.
+        // The intent must be durable before the provider is called, so that after a crash the journal names the object.
         let intent = self.intend(s, deposed, IntentAction::Delete, None).await?;
         let began = Instant::now();
         let answer = s
@@ -196,8 +196,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Requests a plan of the destruction, if the provider has that capability. Returns the private data for apply, and
-    /// the planned identity.
+    /// Requests a plan of the destruction, if the provider has the capability `plan_destroy`. Returns the private data for apply, and the
+    /// planned identity.
     async fn plan_destruction(
         &self,
         s: &ObjectOperation<'_>,

@@ -14,7 +14,8 @@ use crate::instance::nulls_for_unknowns;
 use crate::plan::{Action, Mode};
 
 impl Applier<'_> {
-    /// Evaluates everything that depends on the results of all operations. Returns the diagnostics so far.
+    /// Evaluates the check blocks, the conditions that the plan left unknown, and the root outputs. Returns the diagnostics of these
+    /// evaluations.
     pub(super) async fn finish(&self) -> Diagnostics {
         let mut diagnostics = self.context.evaluator.take_diagnostics();
         if self.context.inputs.stop.is_requested() {

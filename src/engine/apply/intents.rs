@@ -1,4 +1,5 @@
-//! Intents for the result sink, so that a crash leaves no operation unnamed.
+//! Intents: records in the journal that an operation is about to begin. After a crash, they name every operation that may have changed an
+//! object.
 
 use cty::Value;
 use state::DeposedKey;
@@ -8,7 +9,8 @@ use super::{Applier, ObjectOperation};
 use crate::eval::Reported;
 
 impl Applier<'_> {
-    /// Passes on changes that the plan has made already, before any operation: refreshed objects, imports, moves.
+    /// Passes the changes that the plan itself made to the state (refreshed objects, imports, moves) to the result sink, before any
+    /// operation.
     pub(super) fn pass_changes_before_apply(&self) {
         for Outcome {
             address,
@@ -29,7 +31,7 @@ impl Applier<'_> {
         action: IntentAction,
         planned: Option<&Value>,
     ) -> Result<Intent, Reported> {
-        // A value that cannot be encoded is refused later, by the request itself.
+        // A value that cannot be encoded is left out here: the request to the provider encodes the same value, and reports the error.
         let planned = planned.and_then(|value| cty::msgpack::encode(value, &s.schema.implied_type()).ok());
         let intent = Intent {
             address: s.address.to_string(),

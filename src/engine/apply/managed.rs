@@ -81,7 +81,7 @@ impl Applier<'_> {
         evaluator.check_postconditions(instance, Some(value), FailureSeverity::Error)
     }
 
-    /// Invokes the actions that are triggered before a change, with which the operation starts.
+    /// Invokes the actions with a `before_` event. The operation counts as started when the first of them is invoked.
     async fn invoke_before(
         &self,
         s: &ObjectOperation<'_>,
@@ -119,8 +119,8 @@ impl Applier<'_> {
             private: s.change.private.clone(),
             identity: s.change.planned_identity().cloned(),
         };
-        // The plan of a replacement was made with the private data of the old object, of which the new one must have
-        // none.
+        // In the plan of a replacement, the provider saw the private data of the old object. The new object must have none of it, so it is
+        // planned again without.
         if !s.change.config_known || s.change.action.is_replace() {
             let ignore = &instance.block.lifecycle.ignore_changes;
             let again = Box::pin(self.plan_again(s, &values, ignore)).await?;
@@ -173,7 +173,7 @@ impl Applier<'_> {
         // A provider that has ended before the call cannot have created anything.
         let reached = !s.provider.has_ended();
         let answer = s.provider.apply(s.ty, request).await;
-        // A value that cannot be encoded was never sent.
+        // Without an encoded value in the intent, the request could not be encoded either, so the provider never received it.
         let unanswered = !update && reached && answer.is_err() && !intent.planned.is_empty();
         let answer = answer.unwrap_or_else(|diagnostics| {
             let null = Value::null(s.schema.implied_type());
@@ -186,7 +186,7 @@ impl Applier<'_> {
         };
         let taken = self.take_result(s, answer, &values, instance.block, steps);
         if unanswered {
-            // The intent stays open, so that the next run reports it, too.
+            // The intent is not ended, so that the next run also warns that the object may exist.
             self.context.evaluator.report([may_exist(s)]);
         } else {
             self.results.sink.end(&intent);
@@ -225,8 +225,8 @@ impl Applier<'_> {
         Ok(value)
     }
 
-    /// Waits until the operation may run; its intent is written. After an interrupt in the meantime, the operation does
-    /// not begin.
+    /// Waits until an operation whose intent is already written may send requests. If the user interrupted the run meanwhile, the intent is
+    /// ended and the operation does not begin.
     async fn take_turn(&self, s: &ObjectOperation<'_>, intent: Intent) -> Result<Intent, Reported> {
         if s.slot.run().await && self.context.inputs.stop.is_requested() {
             self.results.sink.end(&intent);
@@ -290,7 +290,7 @@ impl Applier<'_> {
         });
     }
 
-    /// Returns the configuration of an object without marks, which must be wholly known; and its marks.
+    /// Returns the configuration of an object without marks, and its marks. A configuration that is not wholly known is an error.
     fn known_config(
         &self,
         s: &ObjectOperation<'_>,
@@ -318,7 +318,7 @@ impl Applier<'_> {
         Ok((config, marks))
     }
 
-    /// Sends the events of an update that changes only sensitivity: the plan counts it as an update.
+    /// Sends the start and end events of an update that changes only sensitivity. No request is made, but the plan counts it as an update.
     fn report_mark_update(&self, s: &ObjectOperation<'_>, id: Option<(String, String)>, value: &Value) {
         let (address, deposed, action) = (s.address.clone(), None, Action::Update);
         self.context.inputs.events.event(Event::OperationStart {
@@ -347,7 +347,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Requests another plan with the whole configuration known, and checks that it conforms to the first plan.
+    /// Requests another plan now that the whole configuration is known, and checks that it conforms to the first plan.
     async fn plan_again(
         &self,
         s: &ObjectOperation<'_>,
@@ -484,7 +484,7 @@ impl Applier<'_> {
         }
         self.context.evaluator.report(problems);
         if state.is_null() {
-            // After a failed update the state keeps the old object; after a failed creation there is none.
+            // After a failed update the state keeps the old object. After a failed creation there is no object to record.
             return Err(Reported);
         }
         let value = with_marks(state, &values.marks, s.schema);
@@ -528,7 +528,7 @@ impl Applier<'_> {
         let (decisive, rest) = Provisioners::from(instance.block).split_after_last_decisive(when);
         let mut result = self.provision(decisive, when, s, instance.repetition, &value).await;
         if result.is_ok() {
-            // Actions that can taint the object come after all provisioners, and then end the tainted status.
+            // If actions can taint the object as well, they run after all provisioners, and the last of them makes the object ready.
             if steps.provisioners && !steps.actions {
                 self.set_status(s, ObjectStatus::Ready);
             }
@@ -574,7 +574,8 @@ impl CreationSteps {
     }
 }
 
-/// Returns the action of the change operation: update, or create, also as a part of a replacement.
+/// Returns the action that the change operation of a plan entry performs: update, or else create, because a replacement destroys in a
+/// separate operation.
 fn applied_as(s: &ObjectOperation<'_>) -> Action {
     match s.change.action {
         Action::Update => Action::Update,

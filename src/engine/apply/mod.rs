@@ -138,8 +138,7 @@ async fn with_providers(
         Ok(blocks) => blocks,
         Err(diagnostics) => return (plan.prior_state.clone(), diagnostics),
     };
-    // It is an error if a provider function returns another result than in the plan, which was approved with that
-    // result.
+    // The user approved the plan with these results of provider functions, so a function that returns another result now causes an error.
     providers.functions().expect(&plan.function_results);
     let state = Arc::new(Mutex::new(plan.prior_state.clone()));
     let evaluator = evaluator(inputs, plan, providers, state.clone());
@@ -152,7 +151,7 @@ async fn with_providers(
     let operations = operations_by_resource(plan);
     let ephemerals = Ephemerals::new(context, opened, |block| match block {
         Block::Resource(resource) => operations.get(resource).copied().unwrap_or_default(),
-        // These blocks are evaluated after all operations.
+        // Output values and check blocks are evaluated once, after all operations. Only root outputs are evaluated then.
         Block::Output(module, _) => usize::from(module.is_root()),
         Block::Check(..) => 1,
         _ => 0,
@@ -215,15 +214,14 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         let resources = changed.map(|c| c.address.config()).collect();
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
-    // These changes come first, so that the journal contains everything that the operations build on.
+    // Recorded first, so that the journal contains every change that the results of operations are based on.
     applier.pass_changes_before_apply();
     let work = async {
         // An imported object without changes has no operation that reports the import.
         for change in plan.changes.iter().filter(|c| c.action == Action::NoOp) {
             applier.report_import(change);
         }
-        // There are more nodes than slots, because operations that wait for the disk leave their slot to
-        // others.
+        // The walk runs more operations than there are slots, because an operation that waits for the disk has returned its slot.
         let limit = inputs.at_once(inputs.parallelism.saturating_add(SETTLING));
         walk(&graph, limit, |node| applier.visit(graph[node])).await;
         applier.closings.finish();
@@ -299,7 +297,7 @@ fn drop_data(plan: &Plan, state: &mut State) {
     }
 }
 
-/// Facts that the state records of objects beside their values.
+/// Properties of a resource that the state stores with each of its objects.
 struct StoredFacts {
     /// Dependencies of each resource, in the order of the state.
     dependencies: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
@@ -318,7 +316,7 @@ impl StoredFacts {
         });
         StoredFacts {
             dependencies: dependencies.collect(),
-            // All resources count, also those that a partial plan leaves out: the next plan may include them.
+            // Resources outside the targets of a partial plan count as well, because the next plan may include them.
             create_before_destroy: create_before_destroy::resources(inputs.config, &managed, |_| true),
         }
     }
@@ -328,12 +326,12 @@ impl StoredFacts {
 struct ApplyResults<'a> {
     state: Arc<Mutex<State>>,
     sink: &'a dyn ResultSink,
-    /// Deposed object of each replacement, by the index of the change.
+    /// Deposed object of each replacement, by the index of the change in the plan.
     deposed: Mutex<HashMap<u32, DeposedKey>>,
     failed: Mutex<HashSet<ConfigResource>>,
     /// Checks whose data source could not be read.
     unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
-    /// Number of operations that have ended.
+    /// Number of completed and failed operations.
     ended: AtomicUsize,
 }
 
@@ -391,8 +389,7 @@ struct ObjectOperation<'s> {
     slot: &'s Slot<'s>,
 }
 
-/// Builds the result in place of the response of a provider that could not be reached: this object, its private data
-/// and its identity.
+/// Builds the result of an apply call to which the provider did not respond: the object, the private data and the identity stay as given.
 fn without_response(
     diagnostics: Diagnostics,
     state: Value,
@@ -421,8 +418,8 @@ impl Applier<'_> {
         self.results.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` is the operation
-    /// that has ended.
+    /// Changes the objects of an instance in the state, and passes them to the result sink. `answers` tells the sink which of the
+    /// instance's intents this result belongs to.
     fn update<T>(&self, change: &ResourceChange, answers: Answers, update: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state();
         let result = update(&mut state);
@@ -491,8 +488,7 @@ impl Applier<'_> {
         };
         let slot = self.slots.admit().await;
         slot.run().await;
-        // A requested stop is checked after the slot is granted: the stop may have been requested while the
-        // invocation waited for it.
+        // The stop may have been requested while the invocation waited for its slot, so it is checked only now.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -521,7 +517,8 @@ impl Applier<'_> {
         self.results.sink.settled().await;
     }
 
-    /// Carries out an operation. Rare steps are boxed: each of hundreds of operations has room for its largest other step.
+    /// Carries out an operation. The futures of rare steps are boxed: hundreds of operations run at once, and the future of each is as
+    /// large as its largest unboxed step.
     async fn carry_out(
         &self,
         operation: Operation,
@@ -541,7 +538,7 @@ impl Applier<'_> {
             return Ok(());
         }
         self.openings.open(&change.provider).await?;
-        // A destruction evaluates no other block: its provisioners may refer to `self` and to keys only.
+        // A destruction evaluates no other blocks: its provisioners may refer only to `self`, `count.index` and `each.key`.
         if matches!(operation, Operation::Change(_)) {
             self.report_import(change);
             let block = Block::Resource(change.address.config());
@@ -566,7 +563,7 @@ impl Applier<'_> {
             provider,
             slot,
         };
-        // A replacement has two operations with the same change: the operation determines which part this is.
+        // A replacement is one change with two operations: the kind of operation selects the part to carry out.
         match (operation, change.action) {
             (Operation::Destroy(_), _) => self.destroy(index, &subject).await,
             (_, Action::Read) => Box::pin(self.read(&subject)).await,
@@ -584,7 +581,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Returns the facts that the state records for an object of this resource, without its value.
+    /// Returns an object of this resource with everything that the state stores except the value.
     fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
         let resource = address.config();
         let block = self.context.inputs.config.resource(&resource);

@@ -8,7 +8,7 @@ use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
 use crate::plan::{Mode, Plan};
 use crate::state_objects::{PartialObjects, StateObjects};
 
-/// Returns the object source for the apply of a plan.
+/// Returns the object source for the apply of a plan, depending on the mode, and on whether the plan is partial.
 pub(super) fn object_source<'a>(plan: &Plan, state: StateObjects<'a>) -> Box<dyn ObjectSource + 'a> {
     match plan.mode {
         Mode::Destroy => Box::new(state),
@@ -31,8 +31,8 @@ impl ObjectSource for AppliedObjects<'_> {
     }
 }
 
-/// The refreshed objects of the state, for an apply that creates and destroys nothing: the instances are those
-/// with an object.
+/// Objects of the state for an apply that only refreshes. Instances are those that have an object, because none are created or destroyed to
+/// match the configuration.
 struct RefreshedObjects<'a>(StateObjects<'a>);
 
 impl ObjectSource for RefreshedObjects<'_> {

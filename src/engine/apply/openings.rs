@@ -17,7 +17,7 @@ use crate::provider_opening;
 /// Result of one opening, once it is complete.
 type Opening = Arc<OnceCell<Result<(), Reported>>>;
 
-/// Openings by their subject. Concurrent callers wait for the first.
+/// Ensures that each provider or ephemeral resource is opened only once. Concurrent callers wait for the first.
 struct OpenOnce<K>(Mutex<HashMap<K, Opening>>);
 
 impl<K: Clone + Eq + Hash> OpenOnce<K> {
@@ -25,7 +25,7 @@ impl<K: Clone + Eq + Hash> OpenOnce<K> {
         OpenOnce(Mutex::new(HashMap::new()))
     }
 
-    /// Opens the subject, unless that has been done; returns the result of the only opening.
+    /// Opens the provider or ephemeral resource with this key, unless that has been done. Every caller receives the same result.
     async fn open<F>(&self, key: &K, open: impl FnOnce() -> F) -> Result<(), Reported>
     where
         F: Future<Output = Result<(), Reported>>,
@@ -82,7 +82,7 @@ impl<'a> Openings<'a> {
 
     async fn open_ephemerals_before(&self, block: &Block) -> Result<(), Reported> {
         for resource in &*self.ephemerals_before(block) {
-            // The list is in dependency order: ephemeral resources that the provider of this one uses come before it.
+            // In dependency order: an ephemeral resource that configures the provider of another one is opened first.
             let open = || async {
                 let block = self.context.inputs.config.provider_for(resource);
                 for instance in self.provider_instances(&block)? {

@@ -5,8 +5,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::ObjectOperation;
 use crate::objchange::Problem;
 
-/// Builds the warning for a create request that the provider did not answer: the object may exist
-/// without being in the state.
+/// Builds the warning for a creation request that the provider did not answer: the object may exist although the state does not have it.
 pub(super) fn may_exist(s: &ObjectOperation<'_>) -> Diagnostic {
     Diagnostic::warning(
         "Object may exist without being in the state",

@@ -23,7 +23,7 @@ pub(super) struct Provisioners<'p> {
 }
 
 impl<'p> Provisioners<'p> {
-    /// Splits the list after the last provisioner whose failure fails the object; the rest has `on_failure = continue`.
+    /// Splits the list after the last provisioner with `on_failure = fail`. The rest, with `on_failure = continue`, cannot fail the object.
     pub(super) fn split_after_last_decisive(self, when: ProvisionerWhen) -> (Provisioners<'p>, Provisioners<'p>) {
         let decisive = |p: &Provisioner| p.when == when && p.on_failure == OnFailure::Fail;
         let at = self.list.iter().rposition(decisive).map_or(0, |last| last + 1);
@@ -130,8 +130,8 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Evaluates the arguments and the connection of a provisioner. `None` if the module does not exist any more, so
-    /// that nothing can be evaluated.
+    /// Evaluates the arguments and the connection of a provisioner. Returns `None` if no module is left in whose scope the arguments could
+    /// be evaluated.
     fn prepared(
         &self,
         shared: Option<&Connection>,
@@ -147,7 +147,7 @@ impl Applier<'_> {
         let evaluator = &self.context.evaluator;
         let block = self.context.inputs.config.resource(&s.address.config());
         let value = match block {
-            // A deprecation does not matter to an object that is being destroyed.
+            // Deprecation warnings are useful only for objects that stay, so destroy-time provisioners give none.
             Some(block) if provisioner.when == ProvisionerWhen::Create => {
                 evaluator.marked_self(s.address, block, value.clone())
             }
@@ -191,7 +191,7 @@ impl Applier<'_> {
             marks,
             connection,
         } = prepared;
-        // The output of a command could repeat its arguments.
+        // The output of a provisioner is hidden if its arguments are sensitive or ephemeral, because a command could print them.
         let hidden = match (marks.is_sensitive(), marks.is_ephemeral()) {
             (false, false) => None,
             (true, false) => Some("(output suppressed due to sensitive value in config)"),
@@ -244,7 +244,7 @@ fn connection_value(
     let connection_schema = connection_schema();
     let mut warnings = syntax::Diagnostics::new();
     let mut connection = Value::null(connection_schema.implied_type());
-    // The provisioner's own connection block overrides that of the resource, argument by argument.
+    // The connection block of the provisioner overrides single arguments of the connection block of the resource.
     for written in shared.into_iter().chain(&provisioner.connection) {
         let (value, diagnostics) = decode_body(&written.body, &connection_schema.block, Context::new(scope));
         if diagnostics.has_errors() {
@@ -268,7 +268,8 @@ fn connection_value(
     Ok((connection, warnings))
 }
 
-/// Locates the diagnostics of a provisioner at its block. An error without a detail gets the type as its summary.
+/// Locates the diagnostics of a provisioner at its block. If an error has only a summary, it becomes the detail, under a summary with the
+/// provisioner type.
 fn located_at_provisioner(problems: syntax::Diagnostics, provisioner: &Provisioner) -> syntax::Diagnostics {
     problems
         .into_iter()

@@ -1,8 +1,8 @@
 //! Limits of concurrent operations.
 //!
-//! `-parallelism` limits the concurrent requests to providers. Waiting for the disk does not count: an operation whose
-//! results become durable frees its permit for another, and where operations are short, the next ones write their
-//! intents before their turn.
+//! `-parallelism` limits the concurrent requests to providers. Waiting for the disk does not count: an operation returns its permit while
+//! it waits for its results to become durable. Where requests are short, the next operations write their intents before they have a permit,
+//! so that one synchronization of the journal covers many intents.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,33 +12,31 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::lanes::LanePlace;
 
-/// Number of operations that may wait for their results to be durable, in addition to the running ones. One
-/// synchronisation of the journal is enough for all of them.
+/// Number of operations that may wait for their results to be durable, in addition to the running ones. One synchronization of the journal
+/// makes the results of all of them durable.
 pub(super) const SETTLING: usize = 256;
 
-/// Requests shorter than this have their intents written ahead. With longer ones, the journal would name operations
-/// after a crash that were far from beginning.
+/// Intents are written in advance only while requests are shorter than this. With longer requests, a crash would leave intents of
+/// operations that were far from beginning.
 const SHORT: Duration = Duration::from_millis(20);
 
-/// Maximum number of intents that are written ahead, however short the requests. After a crash, users must check
-/// every object that has one.
+/// Maximum number of intents that are written in advance. After a crash, users must check every object that has an open intent, so the
+/// number stays bounded even for very short requests.
 const AHEAD: usize = 120;
 
-/// The limits of an apply.
 pub(super) struct Slots {
-    /// Permits of operations that run.
+    /// One permit for each operation that sends requests, as limited by `-parallelism`.
     running: Arc<Semaphore>,
-    /// Permits of operations on objects that are in the state alone, if these do not share the permits of the
-    /// other operations.
+    /// Separate permits for operations on objects that exist only in the state. `None` if they use `running` like all others.
     local: Option<Arc<Semaphore>>,
-    /// Permits of operations that run, or are about to.
+    /// Permits of operations that send requests or prepare for it: an operation without such a permit may not write its intent.
     admitted: Arc<Semaphore>,
-    /// Limit of running operations.
+    /// Number of permits in `running`.
     limit: usize,
-    /// Number of operations that may be about to run.
+    /// Number of operations that may prepare in advance: the permits in `admitted` beyond `limit`.
     ahead: AtomicUsize,
-    /// Typical time of a request to apply a change, in microseconds: a mean in which the latest count most. Zero while
-    /// unknown.
+    /// Typical duration of an apply request in microseconds: a moving average in which each new duration weighs a quarter. Zero before the
+    /// first request.
     typical: AtomicU64,
 }
 
@@ -58,9 +56,10 @@ impl Slots {
         }
     }
 
-    /// Waits until an operation may be prepared. It must not make requests before [`Slot::run`].
+    /// Waits until an operation may be prepared. It must not send requests before [`Slot::run`] returns.
     pub(super) async fn admit(&self) -> Slot<'_> {
-        // The semaphore is never closed; an error would mean that there is no limit.
+        // `acquire_owned` fails only if the semaphore is closed, which never happens. Without a permit, the operation would just be
+        // unlimited.
         let admitted = self.admitted.clone().acquire_owned().await.ok();
         Slot {
             slots: self,
@@ -78,18 +77,18 @@ impl Slots {
         }
     }
 
-    /// Returns true if requests are so short that intents may be written ahead.
+    /// Returns true if typical requests are shorter than [`SHORT`], so that intents may be written in advance.
     pub(super) fn are_short(&self) -> bool {
         let typical = self.typical.load(Ordering::Relaxed);
         typical > 0 && Duration::from_micros(typical) < SHORT
     }
 
-    /// Records the time of a request.
+    /// Records the duration of a request, and adapts the number of operations that may prepare in advance.
     pub(super) fn took(&self, time: Duration) {
         let time = u64::try_from(time.as_micros())
             .unwrap_or(u64::MAX / 8)
             .clamp(1, u64::MAX / 8);
-        // Two concurrent updates may lose one of them, which an estimate tolerates.
+        // Two concurrent updates may lose one duration, which does not matter for an estimate.
         let typical = match self.typical.load(Ordering::Relaxed) {
             0 => time,
             before => (3 * before).saturating_add(time) / 4,
@@ -99,8 +98,7 @@ impl Slots {
         self.admit_ahead(self.worth_ahead(typical));
     }
 
-    /// Returns the number of intents that are worth writing ahead: those of operations that begin within the next
-    /// [`SHORT`] time.
+    /// Returns the number of intents that are worth writing in advance: those of operations that begin within the time [`SHORT`].
     fn worth_ahead(&self, typical: u64) -> usize {
         let begin = (self.limit as u64).saturating_mul(SHORT.as_micros() as u64 / typical);
         usize::try_from(begin)
@@ -108,7 +106,7 @@ impl Slots {
             .clamp(least_ahead(self.limit), AHEAD)
     }
 
-    /// Sets the number of operations that may be about to run.
+    /// Sets the number of operations that may prepare in advance.
     fn admit_ahead(&self, ahead: usize) {
         let before = self.ahead.load(Ordering::Relaxed);
         // If the exchange fails, another thread has changed the limit, and this change is dropped.
@@ -119,7 +117,7 @@ impl Slots {
         if ahead > before && change(ahead).is_ok() {
             self.admitted.add_permits(ahead - before);
         } else if ahead < before {
-            // Only free permits can be taken back; the rest is taken back with later requests.
+            // Only free permits can be removed. Later calls remove the rest, when operations have returned their permits.
             let taken = self.admitted.forget_permits(before - ahead);
             if taken > 0 && change(before - taken).is_err() {
                 self.admitted.add_permits(taken);
@@ -128,23 +126,23 @@ impl Slots {
     }
 }
 
-/// Returns the number of admitted operations that holds even for long requests.
+/// Returns the minimum number of operations that may prepare in advance, which holds even for long requests.
 fn least_ahead(limit: usize) -> usize {
     (2 * limit).min(32)
 }
 
 type Permits = (Option<OwnedSemaphorePermit>, Option<OwnedSemaphorePermit>);
 
-/// Permits of an operation to be prepared and to run. They are returned early or when it is dropped.
+/// Permits of an operation: to be prepared, and to send requests. They are returned by [`Slot::release`] or on drop.
 pub(super) struct Slot<'a> {
     slots: &'a Slots,
     permits: Mutex<Permits>,
-    /// Permit of a lane, in place of the two other permits; none after it was returned.
+    /// Permit of a lane, which replaces the two permits of `permits`. The inner option is `None` once the permit is returned.
     lane: Option<Mutex<Option<LanePlace>>>,
 }
 
 impl Slot<'_> {
-    /// Waits until the operation may run. Returns false at once if it runs already.
+    /// Waits until the operation may send requests. Returns false at once if it already may.
     pub(super) async fn run(&self) -> bool {
         if self.lane.is_some() || self.lock().1.is_some() {
             return false;
@@ -154,8 +152,8 @@ impl Slot<'_> {
         true
     }
 
-    /// Waits for a permit of the operations on objects that are in the state alone, while others may be prepared.
-    /// Returns false if these operations have no limit of their own.
+    /// Waits for a permit of the separate limit for objects that exist only in the state. The permit of `admit` is returned first, so that
+    /// another operation can prepare. Returns false if there is no separate limit.
     pub(super) async fn run_local(&self) -> bool {
         let Some(local) = &self.slots.local else { return false };
         self.release();
@@ -231,7 +229,7 @@ mod tests {
         for _ in 0..40 {
             slots.took(Duration::from_millis(10));
         }
-        // Permits in use are taken back when they are returned.
+        // `forget_permits` cannot remove the permits in use, so they are removed after they have been returned.
         assert_eq!(slots.admitted.available_permits(), 0);
         drop(held);
         slots.took(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! Completion of the operations of an apply.
+//! Status of each operation of an apply, for the summary of a run that did not complete.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -12,7 +12,6 @@ const RUNNING: u8 = 1;
 const DONE: u8 = 2;
 const FAILED: u8 = 3;
 
-/// Status of every operation of a plan.
 pub(super) struct Tally {
     /// Statuses of the operations: two for each change (its change operation and its destroy operation), and then
     /// one for each invocation.
@@ -23,22 +22,22 @@ pub(super) struct Tally {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnfinishedOperation {
-    /// Address of the object, or of the action.
+    /// Address of the object or of the action.
     pub address: String,
     /// Action on the object: create, update, delete, read or forget. `None` if an action of a provider is invoked.
     pub action: Option<Action>,
-    /// Object in the state, if the operation was interrupted.
+    /// State of the object, if the operation was interrupted while it ran.
     pub recorded: Option<Recorded>,
 }
 
-/// Record in the state of an object whose operation was interrupted.
+/// What the state contains for an object whose operation was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// No object.
     Nothing,
     /// New object whose provisioners or actions had not all succeeded: the next plan replaces it.
     Tainted,
-    /// The object: the new one of a creation, otherwise the one that existed before the operation.
+    /// An object: the new one if the operation was a creation, otherwise the one from before the operation.
     Object,
 }
 
@@ -51,7 +50,7 @@ impl Recorded {
         match &instance.current {
             Some(object) if creates && object.status == ObjectStatus::Tainted => Recorded::Tainted,
             Some(_) => Recorded::Object,
-            // Only a deposed object is left, which is the old one.
+            // Only the deposed object is left: the old object of a replacement, not the one to be created.
             None if creates => Recorded::Nothing,
             None => Recorded::Object,
         }
@@ -69,7 +68,7 @@ pub struct Completion {
     pub failed: usize,
     /// Operations that were running when the apply was canceled: their results are unknown.
     pub aborted: Vec<UnfinishedOperation>,
-    /// Operations that were not started, because of a failure or an interrupt.
+    /// Operations that did not start, because a dependency failed or the run was interrupted.
     pub not_begun: Vec<UnfinishedOperation>,
 }
 
@@ -81,7 +80,7 @@ impl Completion {
     }
 }
 
-/// A running operation: it counts as aborted until it ends.
+/// Guard of a running operation: unless `end` is called, the operation counts as aborted.
 pub(super) struct Begun<'t>(Option<&'t AtomicU8>);
 
 impl Begun<'_> {
@@ -119,7 +118,7 @@ impl Tally {
         Begun(status)
     }
 
-    /// Returns the completion of this plan's operations, which have led to this state.
+    /// Returns the completion of the operations of this plan. `state` is the resulting state.
     pub fn completion(&self, plan: &Plan, state: &State) -> Completion {
         let mut completion = Completion::default();
         for operation in &plan.graph.nodes {
@@ -167,7 +166,7 @@ impl Tally {
                 },
                 action: Some(match change.action {
                     _ if destroy => Action::Delete,
-                    // The destruction of the old object is an operation of its own.
+                    // The destruction of the old object is a separate operation.
                     replace if replace.is_replace() => Action::Create,
                     action => action,
                 }),

@@ -15,7 +15,7 @@ use super::Block;
 use super::edges::Edges;
 
 impl Edges<'_> {
-    /// Adds the edges from the actions of a resource's triggers.
+    /// Adds the edges from the actions that a resource triggers to the resource.
     pub(super) fn triggers(&mut self, config: &ModuleNode, node: NodeIndex, resource: &Resource) {
         for trigger in &resource.lifecycle.action_triggers {
             self.exprs(config, node, &trigger.condition);
@@ -29,7 +29,7 @@ impl Edges<'_> {
     }
 
     fn undeclared_action(&mut self, config: &ModuleNode, action: &Action, range: &Range) {
-        // The declaration may be in a part of the file that could not be parsed, which has been reported.
+        // The action may be declared in a part of the file that could not be parsed. That error has been reported.
         if config.module.losses.may_declare(&action.name) {
             return;
         }
@@ -44,8 +44,9 @@ impl Edges<'_> {
         );
     }
 
-    /// Adds the edges to the actions of a module and of the modules below. They come after all others: an action may
-    /// refer to the resource that triggers it, which would be a cycle; any other cycle is an error.
+    /// Adds the edges to the actions of a module and of the modules below. An action may refer to the resource that triggers it, so a
+    /// reference that would close a cycle with the triggering resource is left out. Any other cycle is an error. To find cycles, all other
+    /// edges must exist before.
     pub(super) fn actions(&mut self, config: &ModuleNode) {
         for action in config.module.actions.values() {
             let address = action.address.in_module(&config.path);
@@ -62,8 +63,8 @@ impl Edges<'_> {
             let Some(provider) = self.root().provider_for_action(&address) else {
                 continue;
             };
-            // An unknown type has no schema. That error is reported when the action is visited, and the
-            // references are used in any case.
+            // The type may be unknown to the provider, which is reported when the action is visited. Its references are followed
+            // nevertheless, with an empty schema.
             let nothing = BlockSchema::default();
             let schema = self.schemas().action(&provider.provider, &action.address.ty);
             let schema = schema.map_or(&nothing, |s| &s.block);
@@ -105,7 +106,7 @@ impl Edges<'_> {
         }
     }
 
-    /// Adds the edges from these nodes, which are the targets of references at these positions.
+    /// Adds the edges from the targets of an action's references to the action. Each target comes with the range of the reference.
     fn connect_to_action(
         &mut self,
         node: NodeIndex,
@@ -113,8 +114,7 @@ impl Edges<'_> {
         action: &Action,
         firsts: Vec<(NodeIndex, Range)>,
     ) {
-        // The dependents are collected once, because edges that lead to the action do not change what depends
-        // on it.
+        // The dependents are collected once, because the edges added here lead to the action and so do not change its dependents.
         let mut after: HashSet<NodeIndex> = HashSet::new();
         let mut search = Dfs::new(&self.blocks.graph, node);
         while let Some(found) = search.next(&self.blocks.graph) {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use addrs::ConfigResource;
 use config::Config;
 
-/// Returns the resources whose new objects are created before the old ones are destroyed: those with
-/// create_before_destroy, and their dependencies, which cannot be destroyed while the old object exists. Only selected
-/// resources count.
+/// Returns the resources that are replaced with create_before_destroy: those with the argument, and their dependencies. The old object of a
+/// dependency cannot be destroyed first, because the old object of the dependent still uses it. Only resources for which `selected` returns
+/// true count.
 pub(crate) fn resources(
     config: &Config,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,

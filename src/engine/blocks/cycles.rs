@@ -14,7 +14,7 @@ impl Blocks {
     pub(super) fn cycles(&self, config: &Config) -> Diagnostics {
         let mut out = Diagnostics::new();
         for component in self.loops() {
-            // A block that refers to itself has been reported where it does so.
+            // References of a block to itself are reported by `Edges`, at the reference.
             if matches!(component.as_slice(), [one] if matches!(self.graph[*one], Block::Local(..) | Block::Resource(_)))
             {
                 continue;
@@ -71,7 +71,7 @@ impl Blocks {
         let Some(start) = component
             .iter()
             .copied()
-            // The cycle is reported at its smallest address, so that the message is always the same.
+            // The cycle is reported at its smallest address, so that the message does not depend on the order of the nodes.
             .min_by(|a, b| self.graph[*a].cmp(&self.graph[*b]))
         else {
             return Vec::new();

@@ -24,7 +24,7 @@ use provider::Schemas;
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Checked {
     All,
-    /// All blocks but managed resources, apart from the arguments that determine their instances.
+    /// All blocks except managed resources, of which only `count` and `for_each` are checked.
     ExceptManaged,
 }
 
@@ -35,11 +35,11 @@ pub(super) struct Edges<'a> {
     root: &'a Config,
     pub(super) diagnostics: &'a mut Diagnostics,
     pub(super) checked: Checked,
-    /// Modules that are referred to as a whole, and the nodes with the references.
+    /// References to a whole module: the module, and the node of the block with the reference.
     pub(super) whole: BTreeSet<(Module, NodeIndex)>,
     /// Number of names that were compared for suggestions.
     pub(super) compared: usize,
-    /// Problems of provider blocks. They are dropped for a block that nothing uses, since it is not evaluated.
+    /// Problems of each provider block. They are reported only if the block is used, since an unused one is not evaluated.
     pub(super) of_providers: Vec<(NodeIndex, Vec<Diagnostic>)>,
 }
 
@@ -56,12 +56,12 @@ pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) ->
     }
 }
 
-/// Time of evaluation of references.
+/// Tells whether the errors of references are reported when the graph is built.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
-    /// References that are evaluated whenever their block is, so that their errors are known now.
+    /// References that are evaluated whenever their block is, so their errors are certain now.
     Always,
-    /// References that are evaluated only if a dynamic block has elements, so that their errors are found then.
+    /// References in the content of a dynamic block, which is evaluated only if the block has elements. Evaluation reports their errors.
     Expanded,
 }
 
@@ -90,7 +90,8 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// Returns the configuration with the lifetime `'a`, so that edges can be added while it is read.
+    /// Returns the configuration with the lifetime `'a`, so that the configuration can be read while `self` is borrowed mutably to add
+    /// edges.
     pub(super) fn root(&self) -> &'a Config {
         self.root
     }
@@ -99,8 +100,8 @@ impl<'a> Edges<'a> {
         self.schemas
     }
 
-    /// Adds the edges of a module and of the modules below. `call` is the node of the call of the module; `inherited`
-    /// are the nodes that `depends_on` of the calls on the path makes dependencies of all resources below.
+    /// Adds the edges of a module and of the modules below. `call` is the node of the module call. `inherited` are the blocks in the
+    /// `depends_on` arguments of the module calls that lead here; every resource below depends on them.
     pub(super) fn module(&mut self, config: &ModuleNode, call: Option<NodeIndex>, inherited: &[NodeIndex]) {
         self.values(config, call);
         self.provider_configs(config, call);
@@ -111,7 +112,7 @@ impl<'a> Edges<'a> {
             }
             self.resource(config, node, resource);
         }
-        // The arguments of an import are evaluated when its target is planned.
+        // The arguments of an import block are evaluated when the import target is planned, so the target depends on their references.
         for import in &config.module.imports {
             if let Some(node) = self.blocks.find(&Block::Resource(import.target(&config.path))) {
                 self.exprs(config, node, import.for_each.iter().chain([import.by.expr()]));
@@ -138,7 +139,7 @@ impl<'a> Edges<'a> {
         let module = &config.module;
         for (name, variable) in &module.variables {
             let node = self.block_in(call, Block::Variable(path.clone(), name.clone()));
-            // A validation refers to its own variable, which is no dependency.
+            // A validation refers to its own variable, which must not become an edge.
             self.exprs(config, node, variable.validations.iter().flat_map(rule_exprs));
         }
         for (name, local) in &module.locals {
@@ -163,7 +164,7 @@ impl<'a> Edges<'a> {
         for (local, provider) in &config.module.provider_configs {
             let address = config.provider(local);
             if address.module != config.path {
-                // The block represents a configuration that the caller passes in.
+                // The caller passes this provider configuration in, so the block only declares it.
                 continue;
             }
             let schemas = self.schemas;
@@ -207,7 +208,7 @@ impl<'a> Edges<'a> {
         for output in child.module.outputs.keys() {
             let output = self.blocks.node(Block::Output(child.path.clone(), output.clone()));
             for first in &waits {
-                // `depends_on` of a call applies to everything in the module, even to outputs that use no resource.
+                // `depends_on` of a call applies to everything in the module, including outputs that use no resource.
                 self.blocks.connect(*first, output);
             }
         }
@@ -227,7 +228,7 @@ impl<'a> Edges<'a> {
         let nothing = BlockSchema::default();
         let schema = schemas.resource(&provider.provider, resource.address.mode, &resource.address.ty);
         self.body(config, node, &resource.body, schema.map_or(&nothing, |s| &s.block));
-        // Each request about the object carries the value of provider_meta.
+        // Each request about an object of the resource contains the value of `provider_meta`.
         if let Some(meta) = config.module.provider_meta.get(&provider.provider) {
             let schema = schemas.providers.get(&provider.provider);
             let schema = schema.and_then(|schema| schema.provider_meta.as_ref());
@@ -394,7 +395,7 @@ impl<'a> Edges<'a> {
             (Repetition::Count | Repetition::ForEach, false, Some(TraversalStep::Attribute { .. })) => {
                 Some(missing_key(&block.address, repetition, &reference.range))
             }
-            // The reference is a splat, or the value of all instances.
+            // A splat, or a reference to the value of all instances.
             (Repetition::Count | Repetition::ForEach, false, _) => None,
             _ => {
                 let provider = self

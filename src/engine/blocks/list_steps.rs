@@ -1,4 +1,5 @@
-//! Steps after a reference to a `list` block: `.data[INDEX].state` or `.identity`, and then attributes of these.
+//! Attribute steps in references to a `list` block: `.data[INDEX].state` or `.data[INDEX].identity`, followed by attributes of the listed
+//! resource.
 
 use lang::checks::block_steps;
 use schema::BlockSchema;
@@ -12,7 +13,7 @@ fn name(step: &TraversalStep) -> Option<&str> {
     }
 }
 
-/// Checks the steps after the address of an instance of a list block. `listed` is the schema of the objects.
+/// Checks the steps after the address of an instance of a `list` block. `listed` is the schema of the listed objects.
 pub(super) fn list_steps(steps: &[TraversalStep], listed: Option<&BlockSchema>, range: &Range) -> Option<Diagnostic> {
     let invalid = |detail: &str| Some(Diagnostic::error("Invalid list resource traversal", detail).at(range));
     let (first, rest) = steps.split_first()?;

@@ -1,6 +1,6 @@
-//! The graph of the configuration's blocks, built from references before evaluation. A node is a block of a module, not an
-//! instance: the size of the graph does not depend on `count`. Resources that only the state has are nodes, too. An edge leads
-//! from a block to one that depends on it. Building the graph finds cycles and undeclared references.
+//! The graph of the configuration's blocks, built from references before evaluation. A node is a block of a module, not an instance: the
+//! size of the graph does not depend on `count`. Resources that exist only in the state are nodes, too. An edge leads from a block to one
+//! that depends on it. Building the graph finds cycles and undeclared references.
 
 pub(crate) mod actions;
 pub(crate) mod create_before_destroy;
@@ -37,11 +37,11 @@ pub enum Block {
     Local(Module, Arc<str>),
     /// An output value.
     Output(Module, Arc<str>),
-    /// A module call, named by the calling module: its repetition arguments.
+    /// Repetition arguments of a module call. The module is the one that contains the call.
     Call(Module, Arc<str>),
     /// A provider configuration, with a block or implied.
     Provider(AbsProviderConfig),
-    /// A resource of the configuration, or one that only the state has.
+    /// A resource of the configuration, or one that exists only in the state.
     Resource(ConfigResource),
     Check(Module, Arc<str>),
     Action(ConfigAction),
@@ -94,15 +94,13 @@ pub struct Blocks {
     /// Existing edges, to find duplicates: a provider configuration has an edge to each of its resources.
     connected: HashSet<(NodeIndex, NodeIndex)>,
     resources_below: BTreeMap<Module, Vec<NodeIndex>>,
-    /// Modules that are referred to as a whole, and the blocks with the references.
+    /// References to a whole module: the module, and the node of the block with the reference.
     pub(crate) whole_modules: BTreeSet<(Module, NodeIndex)>,
-    /// Blocks that `depends_on` of module calls names, and the calls. Everything in the called modules depends on these
-    /// blocks.
+    /// Pairs of a block in the `depends_on` of a module call, and that module call. Everything in the called module depends on the block.
     pub(crate) waiting_calls: Vec<(NodeIndex, NodeIndex)>,
     /// Provider configurations whose functions are called (OpenTofu).
     pub(crate) called_providers: HashSet<NodeIndex>,
-    /// Resources before each module, as far as they were requested: every data source that waits for a module requests
-    /// them.
+    /// Cache of [`Blocks::resources_before_module`]: every data source that depends on a module needs the set.
     before_modules: Mutex<HashMap<Module, Arc<BTreeSet<ConfigResource>>>>,
 }
 
@@ -116,13 +114,12 @@ fn resources_in(state: &State) -> Vec<StateResource> {
         .collect()
 }
 
-/// Provider blocks whose mistakes are errors.
+/// Provider blocks whose errors are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProviderBlocks {
-    /// All provider blocks: the command `validate` judges the whole configuration.
+    /// All provider blocks, for `validate`, which checks the whole configuration.
     All,
-    /// Provider blocks that are used. A plan evaluates no other provider blocks, as in Terraform, so their arguments
-    /// may be missing.
+    /// Only provider blocks that are used. As in Terraform, a plan does not evaluate the others, so they may lack required arguments.
     Used,
 }
 
@@ -137,8 +134,7 @@ impl Blocks {
         Blocks::build(config, schemas, &resources_in(state))
     }
 
-    /// Builds the graph for an import, which does not evaluate managed resources, so that errors in their references
-    /// are not reported.
+    /// Builds the graph for an import. An import does not evaluate managed resources, so errors in their references are not reported.
     pub fn build_for_import(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
         let in_state = resources_in(state);
         let checked = (Checked::ExceptManaged, ProviderBlocks::Used);
@@ -146,7 +142,7 @@ impl Blocks {
         diagnostics.into_result(blocks)
     }
 
-    /// Builds the graph also if there are errors, of the references without errors.
+    /// Builds the graph even if there are errors. References with errors have no edges.
     pub(crate) fn build_with_errors(
         config: &Config,
         schemas: &Schemas,
@@ -155,7 +151,7 @@ impl Blocks {
         Blocks::build_checking(config, schemas, in_state, (Checked::All, ProviderBlocks::Used))
     }
 
-    /// Builds the graph of a configuration that is validated, also if there are errors.
+    /// Builds the graph for `validate`, even if there are errors.
     pub(crate) fn build_to_validate(
         config: &Config,
         schemas: &Schemas,
@@ -184,7 +180,7 @@ impl Blocks {
         let mut edges = Edges::new(&mut blocks, config, schemas, &mut diagnostics);
         edges.checked = checked;
         edges.module(&config.root, None, &[]);
-        // Added last, because these edges depend on all others; see `Edges::actions`.
+        // Last, because `Edges::actions` needs all other edges to find cycles.
         edges.actions(&config.root);
         let (whole, of_providers) = (edges.whole, edges.of_providers);
         for (node, problems) in of_providers {
@@ -193,8 +189,7 @@ impl Blocks {
             }
         }
         diagnostics.extend(blocks.cycles(config));
-        // Graphs are also shown for invalid configurations. References to whole modules are followed only if the
-        // graph has no cycle.
+        // Graphs are also shown for invalid configurations. `connect_whole` and `connect_named` need a graph without cycles.
         if !diagnostics.has_errors() || !petgraph::algo::is_cyclic_directed(&blocks.graph) {
             blocks.connect_whole(config, &whole);
             blocks.connect_named();
@@ -203,8 +198,7 @@ impl Blocks {
         (blocks, diagnostics)
     }
 
-    /// Returns the errors in the references of an expression that is evaluated in a module, without being a part of its
-    /// files.
+    /// Returns the errors in the references of an expression that is evaluated in a module but is not part of its files.
     pub(crate) fn check_references(
         &mut self,
         config: &Config,

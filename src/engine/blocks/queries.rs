@@ -21,7 +21,7 @@ impl Bits {
         }
     }
 
-    // Most blocks have one dependency with resources, whose set is copied.
+    // Most blocks have one dependency that leads to resources, so most sets are copies of another one.
     fn extend(&mut self, other: &Bits) {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);
@@ -51,7 +51,7 @@ impl Bits {
 }
 
 impl Blocks {
-    /// Returns the direct and indirect resource dependencies of each resource, without itself. With `with_others`, data
+    /// Returns the direct and indirect resource dependencies of each resource, excluding the resource itself. With `with_others`, data
     /// sources and ephemeral resources count, too.
     #[must_use]
     pub fn resource_dependencies(&self, with_others: bool) -> BTreeMap<ConfigResource, BTreeSet<ConfigResource>> {
@@ -121,9 +121,9 @@ impl Blocks {
         out
     }
 
-    /// Returns for each ephemeral resource the blocks that can use it: directly, or through blocks without objects,
-    /// provider configurations and ephemeral resources. Uses behind a managed resource or a data source are uses of
-    /// that resource.
+    /// Returns for each ephemeral resource the blocks that can use it: directly, or through blocks without objects, provider configurations
+    /// and ephemeral resources. A block behind a managed resource or a data source does not count: it uses the values of that resource
+    /// only.
     #[must_use]
     pub fn ephemeral_users(&self) -> Vec<(ConfigResource, Vec<Block>)> {
         let mut out = Vec::new();
@@ -153,8 +153,8 @@ impl Blocks {
         resources.collect()
     }
 
-    /// Returns the nodes that are reachable from a node without passing a managed resource or a data source, without
-    /// itself: in reverse postorder, which is topological if the graph has no cycles.
+    /// Returns the nodes that can be reached from `start` without passing through a managed resource or a data source. `start` is not
+    /// included. The order is reverse postorder, which is topological if the graph has no cycles.
     fn reach(&self, start: NodeIndex, direction: Direction) -> Vec<NodeIndex> {
         let stands = |n: NodeIndex| match &self.graph[n] {
             Block::Resource(r) => r.resource.mode != Mode::Ephemeral,

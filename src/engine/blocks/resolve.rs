@@ -12,7 +12,7 @@ use super::edges::{Edges, whole_module};
 use super::undeclared;
 
 impl Edges<'_> {
-    /// Returns the nodes that a reference leads to, and reports a reference to an undeclared name.
+    /// Returns the nodes that a reference depends on, and reports a reference to an undeclared name.
     pub(super) fn resolve(
         &mut self,
         config: &ModuleNode,
@@ -24,8 +24,7 @@ impl Edges<'_> {
         self.leads_to(config, reference, whole_modules)
     }
 
-    /// Returns the nodes that a reference leads to. With `whole_modules`, a reference to a module leads to all
-    /// resources in it, too.
+    /// Returns the nodes that a reference depends on. With `whole_modules`, a reference to a module also depends on all resources in it.
     pub(super) fn leads_to(&self, config: &ModuleNode, reference: &Reference, whole_modules: bool) -> Vec<NodeIndex> {
         let path = &config.path;
         let module = &config.module;
@@ -62,12 +61,12 @@ impl Edges<'_> {
         self.blocks.find(block).into_iter().collect()
     }
 
-    /// Adds the outputs of a called module that a reference leads to.
+    /// Adds the outputs of a called module that a reference depends on.
     fn outputs_of(&self, config: &ModuleNode, reference: &Reference, child: &ModuleNode, out: &mut Vec<NodeIndex>) {
         let mut add = |name: &Arc<str>| out.extend(self.blocks.find(&Block::Output(child.path.clone(), name.clone())));
         match &reference.subject {
-            // An undeclared output is an unsupported attribute, which `try` and `can` handle, so that evaluation
-            // reports it.
+            // An undeclared output gives an unsupported attribute error, which `try` and `can` can catch. Only evaluation knows whether
+            // they do, so it reports the error.
             Referenceable::ModuleOutput(_, _, output) if whole_module(config, reference).is_none() => add(output),
             _ => child.module.outputs.keys().for_each(add),
         }

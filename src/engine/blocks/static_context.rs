@@ -1,4 +1,4 @@
-//! Expressions that are evaluated before a plan, in the language of OpenTofu: what they may refer to.
+//! Static context: expressions that OpenTofu evaluates before a plan, and the restrictions on their references.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use lang::refs::{provider_functions, references_in_expr};
 use syntax::Diagnostic;
 use syntax::ast::Expr;
 
-/// Returns the error about the first object that an expression depends on, directly or through variables and local
-/// values, and that is not known before a plan.
+/// Returns an error if an expression depends on an object whose value is not known before a plan, directly or through variables and local
+/// values. The error names the first such object.
 pub(super) fn dynamic_reference(root: &Config, node: &ModuleNode, expr: &Expr) -> Option<Diagnostic> {
     let mut stack: Vec<(&ModuleNode, &Expr)> = vec![(node, expr)];
     let mut seen: HashSet<(Module, Arc<str>, bool)> = HashSet::new();
@@ -20,7 +20,7 @@ pub(super) fn dynamic_reference(root: &Config, node: &ModuleNode, expr: &Expr) -
             let detail = format!("No provider is running yet, so no function of \"{name}\" can be called here.");
             return Some(Diagnostic::error("Provider function in static context", detail).at(&call.range));
         }
-        // Invalid references are reported with the graph.
+        // Invalid references are reported when the edges are added.
         let (references, _) = references_in_expr(expr);
         for reference in references {
             match &reference.subject {
@@ -31,7 +31,7 @@ pub(super) fn dynamic_reference(root: &Config, node: &ModuleNode, expr: &Expr) -
                 }
                 Referenceable::Variable(name) => {
                     let new = seen.insert((node.path.clone(), name.clone(), false));
-                    // The argument of the call, in the calling module.
+                    // The value of the variable is the argument of the module call, evaluated in the calling module.
                     let call = root.call(&node.path).filter(|_| new);
                     let argument = call.and_then(|call| call.inputs.attribute(name));
                     let caller = node.path.parent().and_then(|(parent, _)| root.node(&parent));

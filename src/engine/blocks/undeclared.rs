@@ -6,12 +6,12 @@ use lang::scope::Reference;
 use syntax::Diagnostic;
 use syntax::content::{Near, hint, near};
 
-/// Limit of comparisons for suggestions: to compare all names with all undeclared ones takes long where there are
-/// thousands of both.
+/// Maximum number of name comparisons for suggestions. With thousands of declared and thousands of undeclared names, comparing all pairs
+/// would take too long.
 const MOST_COMPARED: usize = 1_000_000;
 
-/// Returns the error of a reference from this module to an undeclared name. `compared` counts the comparisons for
-/// suggestions.
+/// Returns the error for a reference from this module to an undeclared name. `compared` is increased by the number of names compared for
+/// the suggestion.
 pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &mut usize) -> Option<Diagnostic> {
     let module = &config.module;
     let edit = |near: Option<Near>, name: &str| near.and_then(|near| near.edit(name, &reference.range));
@@ -61,7 +61,7 @@ pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &
     Some(problem)
 }
 
-/// Returns `None` if a block that could not be parsed may declare the name, so that no error is reported for it.
+/// Returns `None` if the name may be declared in a block that could not be parsed, so that no error is reported for it.
 fn lost(config: &ModuleNode, name: &str) -> Option<()> {
     (!config.module.losses.may_declare(name)).then_some(())
 }
@@ -74,7 +74,7 @@ fn module_name(path: &Module) -> String {
     }
 }
 
-/// Returns the declared name that is nearest to an undeclared one, up to a number of comparisons.
+/// Returns the declared name that is nearest to an undeclared one, or `None` once [`MOST_COMPARED`] names have been compared.
 fn nearest<'n>(name: &str, names: impl ExactSizeIterator<Item = &'n str>, compared: &mut usize) -> Option<Near> {
     if *compared > MOST_COMPARED {
         return None;

@@ -11,11 +11,11 @@ use petgraph::visit::Dfs;
 use super::{Block, Blocks};
 
 impl Blocks {
-    /// Makes a block with a reference to a whole module depend on all resources in it, as in Terraform, and not only on
-    /// the outputs. If a resource in the module depends on that block, the edge would make a cycle. Terraform reports
-    /// that cycle; here such edges are left out.
+    /// Makes a block with a reference to a whole module depend on all resources in the module, as in Terraform, and not only on the
+    /// outputs. If a resource in the module depends on the block, that would be a cycle, which Terraform reports. Here the edges that would
+    /// close a cycle are left out.
     pub(super) fn connect_whole(&mut self, config: &Config, references: &BTreeSet<(Module, NodeIndex)>) {
-        // Resources that only the state has will be destroyed, and references cannot depend on them.
+        // Resources that exist only in the state will be destroyed, so references cannot depend on them.
         let inside = |blocks: &Blocks, module: &Module| -> Vec<NodeIndex> {
             let below = blocks.resources_below.get(module).into_iter().flatten().copied();
             let stays = |n: &NodeIndex| matches!(&blocks.graph[*n], Block::Resource(r) if config.resource(r).is_some());
@@ -31,8 +31,8 @@ impl Blocks {
         if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
             return;
         }
-        // Some of these edges make a cycle. All are removed and added again, one reference at a time, except those
-        // that would make one.
+        // At least one of these edges closes a cycle. All are removed and added again one reference at a time, without those that would
+        // close a cycle.
         for edge in edges.into_iter().rev() {
             self.graph.remove_edge(edge);
         }

@@ -124,7 +124,7 @@ fn worse(a: CheckStatus, b: CheckStatus) -> CheckStatus {
     if rank(b) > rank(a) { b } else { a }
 }
 
-/// Conditions of one kind that an object has, and the context of their evaluation.
+/// Conditions of one kind that an object has, and everything that their evaluation needs.
 pub struct Conditions<'c> {
     pub rules: &'c [CheckRule],
     pub kind: ConditionKind,
@@ -152,7 +152,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Reports problems of a check's data source as warnings. Errors among them are a failure of the check.
+    /// Reports problems of the data source in a check block as warnings. If there are errors among them, the check has failed.
     pub fn report_of_check(&self, check: &Checked, mut problems: Diagnostics) {
         let errors: Vec<String> = problems
             .iter()
@@ -210,8 +210,8 @@ impl Evaluator<'_> {
         object.messages.extend(message);
     }
 
-    /// Returns the results of all conditions, sorted by address. Objects without a result have the one of `before`;
-    /// `visited` returns true if all objects of a block have been evaluated.
+    /// Returns the results of all conditions, sorted by address. Objects without a result keep the one in `before`; `visited` returns true
+    /// if all objects of a block have been evaluated.
     pub fn check_results(&self, before: &[CheckResult], visited: impl Fn(&Block) -> bool) -> Vec<CheckResult> {
         let results = self.results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let before: BTreeMap<&str, &CheckResult> = before.iter().map(|r| (&*r.config_addr, r)).collect();
@@ -276,13 +276,12 @@ impl Conditions<'_> {
         self.scope.evaluator
     }
 
-    /// Returns true if the result of a condition is reported: static evaluation does not report the results of
-    /// assertions.
+    /// Returns false for an assertion in static evaluation, whose result is not reported.
     fn reports_result(&self) -> bool {
         self.kind != ConditionKind::Assertion || !self.evaluator().is_static()
     }
 
-    /// Adds the expression of a condition and the values it refers to.
+    /// Adds the expression of a condition and the values of its references to a diagnostic.
     fn about_condition(&self, rule: &CheckRule, diagnostic: Diagnostic) -> Diagnostic {
         with_expression(diagnostic, &rule.condition, Context::new(self.scope))
     }
@@ -303,7 +302,7 @@ impl Conditions<'_> {
             }
         };
         if !value.is_known() {
-            // The other kinds need no warning here, because apply checks them before the value is used.
+            // The other kinds need no warning, because apply evaluates them before it uses the value.
             if self.kind == ConditionKind::Assertion && self.reports_result() {
                 let mut diagnostic = Diagnostic::warning(
                     "Check block assertion known after apply",
@@ -325,7 +324,7 @@ impl Conditions<'_> {
     }
 
     fn warn_of_deprecations(&self, value: &Value, expr: &Expr) {
-        // Static evaluation decides no condition, so it does not use the values.
+        // A deprecation warning is about the use of a value. Static evaluation does not use it: the plan evaluates the condition again.
         if !self.evaluator().is_static() {
             let module = self.scope.module.module();
             self.evaluator().warn_of_deprecations(value, &module, expr.range());
@@ -336,11 +335,11 @@ impl Conditions<'_> {
     fn failure(&self, rule: &CheckRule, mut problems: Diagnostics) -> (Status, Diagnostics) {
         let (message, found) = self.error_message(rule);
         let Some(message) = message else {
-            // Static evaluation knows only some values of a condition. The plan evaluates it, with its message.
+            // The message depends on values that static evaluation does not know. The plan evaluates the condition again, with its message.
             return (Status::Unknown, problems);
         };
         if self.kind == ConditionKind::Assertion && found.has_errors() {
-            // The error in the message is reported instead of the failed condition.
+            // The error in the message takes the place of the failed assertion.
             return (Status::Error, found);
         }
         problems.extend(found);
@@ -391,7 +390,8 @@ impl Conditions<'_> {
             diagnostic.extra = Extra::CausedBySensitive;
             problems.push(diagnostic);
             if self.kind != ConditionKind::Variable {
-                // The message cannot be evaluated; the failed condition itself is reported as the error.
+                // The message cannot be evaluated, so the error is that the condition failed, and the problems of the message become
+                // warnings.
                 return (Some(String::new()), as_warnings(problems));
             }
             return (

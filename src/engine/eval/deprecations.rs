@@ -1,9 +1,9 @@
-//! Deprecated values: the use of such a value causes a warning, and the result loses the mark.
+//! Deprecated values carry a mark. The use of such a value causes a warning, and removes the mark.
 //!
-//! The mark comes from the `deprecated` argument of an output, where its module's caller refers to it, or from the
-//! schema of a provider, where a resource is referred to. It follows the value through expressions. Where a value
-//! leaves the language (in the configuration of an object, in a root output), marks anywhere inside count. Where it can
-//! be referred to, only those of the value as a whole count, since its parts may never be used.
+//! The mark comes from the `deprecated` argument of an output, when the calling module refers to the output, or from the schema of a
+//! provider, when an expression refers to the resource. It follows the value through expressions. Where a value is used finally (in the
+//! configuration of an object, in a root output), marks on any part of it cause warnings. Where other expressions can refer to it, only a
+//! mark on the value as a whole does, since its parts may never be used.
 
 use addrs::{InstanceKey, Module};
 use config::Resource;
@@ -41,7 +41,7 @@ impl Evaluator<'_> {
         false
     }
 
-    /// Returns true if the deprecated variables and outputs of a module are warned about.
+    /// Returns true if the deprecated variables and outputs of a module cause warnings.
     pub(super) fn warns_about(&self, module: &Module) -> bool {
         let is_local = |source: &str| source.starts_with("./") || source.starts_with("../");
         match self.environment.deprecations {
@@ -51,7 +51,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Warns of the deprecations of a value as a whole, which is used in a module.
+    /// Warns if a value that is used in a module is deprecated as a whole.
     pub(super) fn warn_of_deprecations(&self, value: &Value, module: &Module, range: &Range) {
         if !value.marks().is_deprecated() || self.ignores_deprecations(module) {
             return;
@@ -59,14 +59,14 @@ impl Evaluator<'_> {
         self.report(value.marks().deprecations().iter().map(|d| warning(d, range)));
     }
 
-    /// Removes the deprecations of a value as a whole, and warns of them.
+    /// Warns if a value is deprecated as a whole, and removes that mark.
     pub(super) fn without_deprecation(&self, value: Value, module: &Module, range: &Range) -> Value {
         self.warn_of_deprecations(&value, module, range);
         let (value, marks) = value.unmark();
         value.with_marks(marks.without_deprecations())
     }
 
-    /// Removes all deprecations from the value of an expression, and warns of each where that part is written.
+    /// Removes all deprecation marks from the value of an expression. Each causes a warning at the part of the expression with the value.
     pub(super) fn without_deprecations(&self, value: Value, module: &Module, expr: &Expr) -> Value {
         let (value, found) = value.without_deprecations();
         if !found.is_empty() && !self.ignores_deprecations(module) {
@@ -121,8 +121,7 @@ impl Evaluator<'_> {
 }
 
 impl ModuleScope<'_> {
-    /// Removes all deprecations from the configuration of an object, and returns warnings of them where they are
-    /// written.
+    /// Removes all deprecation marks from the configuration of an object, and returns a warning for each at the argument with the value.
     pub fn without_deprecations(&self, config: Value, body: &Body, schema: &BlockSchema) -> (Value, Diagnostics) {
         let (config, found) = config.without_deprecations();
         if found.is_empty() || self.evaluator.ignores_deprecations(&self.module.module()) {

@@ -25,7 +25,8 @@ pub(super) enum Repeated {
 }
 
 impl Expansion {
-    /// Builds the value as [`Expansion::gather`] does, for instances of one type: a list or a map of them.
+    /// Builds the value of all instances like [`Expansion::gather`], but as a list for `count` and a map for `for_each`. All instances must
+    /// have the type `ty`.
     pub(super) fn gather_typed(
         &self,
         ty: Type,
@@ -50,8 +51,8 @@ impl Expansion {
         })
     }
 
-    /// Builds the value of the instances that have an object. For `count` it is a tuple, in which instances without an
-    /// object are unknown if a later one has an object.
+    /// Builds the value of the instances that have an object. For `count`, the tuple ends at the last instance with an object, and earlier
+    /// instances without one are unknown.
     pub(super) fn gather_present(&self, objects: &Objects) -> Result<Value, Reported> {
         let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
         match self {
@@ -108,7 +109,7 @@ impl Evaluator<'_> {
             .and_then(|n| n.module.module_calls.get(call))
             .ok_or(Reported)?;
         let key = Repeated::Call(module.clone(), call.clone());
-        // The expansion is evaluated once, even if several blocks need it at the same time.
+        // Blocks that need the expansion at the same time wait for one evaluation.
         slot(&self.expansions, &key)
             .get_or_init(|| {
                 self.expand(
@@ -154,7 +155,7 @@ impl Evaluator<'_> {
             .clone()
     }
 
-    /// Returns the instances of a module; none if the configuration does not have one of the calls on the path.
+    /// Returns the instances of a module; none if one of the module calls on its path is not in the configuration.
     pub fn module_instances(&self, module: &Module) -> Result<Vec<ModuleInstance>, Reported> {
         let Some((parent, name)) = module.parent() else {
             return Ok(vec![ModuleInstance::root()]);
@@ -168,7 +169,7 @@ impl Evaluator<'_> {
             if known {
                 let expansion = self.call_expansion(&parent, name)?;
                 let instances = expansion.keys().into_iter().map(|key| parent.child(name.clone(), key));
-                // A test overrides the outputs of these instances, so nothing in them is evaluated.
+                // A test overrides the outputs of the filtered instances, so nothing in them is evaluated.
                 out.extend(instances.filter(|instance| self.given_outputs(instance).is_none()));
             }
         }
@@ -220,9 +221,9 @@ impl Evaluator<'_> {
         for_each.for_each(self.evaluate_used(expr, scope)?)
     }
 
-    /// Evaluates the `for_each` expression of an import block to the values of `each`. Imports name existing instances
-    /// and create none, so any collection is allowed, with its elements: lists and tuples by index, a set by its
-    /// elements. Static evaluation returns one repetition that represents all.
+    /// Evaluates the `for_each` expression of an import block to the values of `each`. Imports name existing instances and create none, so
+    /// any collection is allowed. `each.key` is the index in a list or tuple, and the element itself in a set. Static evaluation returns
+    /// one repetition with unknown values.
     pub fn import_for_each(&self, expr: &Expr, scope: &ModuleScope<'_>) -> Result<Vec<Repetition>, Reported> {
         let for_each = RepetitionArgument {
             name: "for_each",
@@ -282,7 +283,7 @@ impl RepetitionArgument<'_> {
             self.report(Diagnostic::error("Incorrect value type", detail))
         })?;
         if !number.is_known() {
-            // In validation no object exists, so any number may be right.
+            // In validation `count` may still be unknown, and any number can be valid.
             if self.is_static() {
                 return Ok(Expansion::Unknown { counted: true });
             }
@@ -331,7 +332,7 @@ impl RepetitionArgument<'_> {
             ))
         })?;
         if !enabled.is_known() {
-            // In validation no object exists, so any value may be right.
+            // In validation `enabled` may still be unknown, and any value can be valid.
             if self.is_static() {
                 return Ok(Expansion::Single);
             }
@@ -350,8 +351,8 @@ impl RepetitionArgument<'_> {
     }
 
     fn for_each(&self, value: Value) -> Result<Expansion, Reported> {
-        // Only the marks of the collection itself count; a set has those of its elements, too. The values of a
-        // map may be sensitive, because addresses contain only its keys.
+        // Only the marks of the collection itself matter. In a set they include those of the elements. Values of a map may be sensitive,
+        // because addresses contain only its keys.
         let (value, marks) = value.unmark();
         if marks.contains(Marks::SENSITIVE) {
             return Err(self.invalid_because(
@@ -410,7 +411,7 @@ impl RepetitionArgument<'_> {
                 value.ty().friendly_name()
             )));
         }
-        // In validation, one repetition represents all of them.
+        // In validation, one repetition represents all instances.
         if self.is_static() {
             return Ok(vec![Repetition {
                 index: None,
@@ -424,8 +425,7 @@ impl RepetitionArgument<'_> {
             index: None,
             each: Some((key, element.clone().with_marks(marks))),
         };
-        // An object's attributes are stored as a sequence, too, but its names are needed; they are handled
-        // below.
+        // An object also stores its attributes as a sequence, but `each.key` needs their names, so objects are handled below.
         if let Some(items) = value.as_seq().filter(|_| !matches!(value.ty(), Type::Object(_))) {
             // The key of a set's element is the element itself, as in `for_each` of a resource.
             let is_set = matches!(value.ty(), Type::Set(_));
@@ -454,7 +454,7 @@ impl RepetitionArgument<'_> {
         if items.is_empty() {
             return Ok(Expansion::ForEach(BTreeMap::new()));
         }
-        // Static evaluation may not even know an attribute's type.
+        // In static evaluation, the type of the elements may still be unknown.
         if self.is_static() && matches!(element, Type::Dynamic) {
             return self.unknown_keys(set.ty());
         }
@@ -482,7 +482,7 @@ impl RepetitionArgument<'_> {
 
     /// Returns the result for a `for_each` value of this type whose keys are unknown.
     fn unknown_keys(&self, ty: &Type) -> Result<Expansion, Reported> {
-        // Validation has no values of variables, so unknown keys are no mistake there.
+        // Variables have no values in validation, so unknown keys are not an error.
         if self.is_static() {
             return Ok(Expansion::Unknown { counted: false });
         }

@@ -1,4 +1,4 @@
-//! Instances of a block, as data: their keys, and `count.index` and `each` in each of them.
+//! Expansion: the keys of a block's instances, and `count.index` and `each` in each of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,8 +36,7 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    /// Returns the values for an existing object, which may not be in the configuration any more. There is no
-    /// `each.value`.
+    /// Returns the values for an existing object, which may not be in the configuration any more. `each.value` is unknown.
     #[must_use]
     pub fn of_existing(key: &InstanceKey) -> Repetition {
         match key {
@@ -55,7 +54,8 @@ impl Repetition {
 }
 
 impl Expansion {
-    /// Returns the expansion of a block with these repetition arguments, for any of their values.
+    /// Returns the expansion of a block that represents any value of its repetition arguments, for static evaluation. The parameters tell
+    /// which of the arguments the block has.
     #[must_use]
     pub fn of_any(count: bool, for_each: bool) -> Expansion {
         match (count, for_each) {
@@ -115,7 +115,7 @@ impl Expansion {
         }
     }
 
-    /// Builds the value of all instances: that of the only instance, a tuple, or an object by key.
+    /// Builds the value of all instances: the value of the only instance, a tuple for `count`, or an object for `for_each`.
     pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,

@@ -33,7 +33,7 @@ impl Evaluator<'_> {
         self.check_instance(instance, rules, ConditionKind::Precondition, None, severity)
     }
 
-    /// Evaluates the postconditions of an instance, in which `self` is this object.
+    /// Evaluates the postconditions of an instance. `self` in their expressions is this object.
     pub fn check_postconditions(
         &self,
         instance: ConfiguredInstance<'_>,

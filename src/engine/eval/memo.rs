@@ -15,7 +15,7 @@ pub(super) fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-// Most slots exist already, so a read lock is usually enough. The value itself is computed without locking the map.
+// Most slots exist already, so a read lock is tried first. The map is not locked while a value is computed.
 pub(super) fn slot<K: Clone + Eq + std::hash::Hash, T>(memo: &RwLock<HashMap<K, Slot<T>>>, key: &K) -> Slot<T> {
     if let Some(slot) = read(memo).get(key) {
         return slot.clone();

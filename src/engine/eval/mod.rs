@@ -1,10 +1,9 @@
 //! Evaluation of the configuration.
 //!
-//! An [`Evaluator`] computes the values of variables, locals, outputs, modules and resources in every module instance, on
-//! demand and only once. It has no part in planning: the objects of resources come from the operation's [`ObjectSource`], and
-//! the operation replaces them as it plans or applies ([`Evaluator::set_object`]). The value of a resource is computed at the
-//! first reference to it. Walks visit a block after everything it refers to ([`crate::blocks`]), so all objects are set by
-//! then.
+//! An [`Evaluator`] computes the values of variables, locals, outputs, modules and resources in every module instance, on demand and only
+//! once. It makes no planning decisions: the objects of resources come from the operation's [`ObjectSource`], and the operation replaces
+//! them as it plans or applies ([`Evaluator::set_object`]). The value of a resource is computed at the first reference to it. Walks visit a
+//! block after everything it refers to ([`crate::blocks`]), so all objects are set by then.
 //!
 //! [`expand`] evaluates `count` and `for_each`, [`scope`] resolves references, [`checks`] evaluates conditions, and [`objects`]
 //! is the interface of object sources.
@@ -51,7 +50,7 @@ enum Key {
     Local(ModuleInstance, Arc<str>),
     Output(ModuleInstance, Arc<str>),
     Resource(AbsResource),
-    /// A module call, with all outputs or only one.
+    /// A module call, with all outputs, or with only one of them.
     Module(ModuleInstance, Arc<str>, Option<Arc<str>>),
 }
 
@@ -96,14 +95,14 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Sets the source of outputs of modules that are not expanded.
+    /// Sets the source of outputs of module instances whose content is not evaluated, because a test overrides their outputs.
     #[must_use]
     pub fn with_module_outputs(mut self, source: &'a dyn ProviderSource) -> Evaluator<'a> {
         self.module_outputs = Some(source).filter(|source| source.has_module_outputs());
         self
     }
 
-    /// Returns the outputs of a module instance that is not expanded.
+    /// Returns the overridden outputs of a module instance; `None` if its content is evaluated.
     fn given_outputs(&self, module: &ModuleInstance) -> Option<BTreeMap<Arc<str>, Value>> {
         self.module_outputs?.module_outputs(module)
     }
@@ -114,7 +113,7 @@ impl<'a> Evaluator<'a> {
         self
     }
 
-    /// Sets the schemas of providers, by which deprecated attributes of objects are marked.
+    /// Sets the schemas of providers, which tell the deprecated attributes of objects.
     #[must_use]
     pub fn with_schemas(mut self, schemas: &'a Schemas) -> Evaluator<'a> {
         self.schemas = Some(schemas);
@@ -126,23 +125,22 @@ impl<'a> Evaluator<'a> {
         self.config
     }
 
-    /// Returns true if a file was missing and the result of its function was therefore unknown.
+    /// Returns true if a function result is unknown because a file was missing.
     pub(crate) fn lacks_files(&self) -> bool {
         let missing = self.environment.functions.missing_files.as_ref();
         missing.is_some_and(lang::scope::MissingFiles::are_found)
     }
 
-    /// Returns true if blocks are evaluated once for all values and instances ([`ObjectSource::is_static`]).
+    /// Returns true in static evaluation, where each block is evaluated once for all values and instances ([`ObjectSource::is_static`]).
     fn is_static(&self) -> bool {
         self.source.is_static()
     }
 
-    /// Records diagnostics; a plugin that does not start is reported once, not for each object.
+    /// Records diagnostics. A provider that cannot be started is reported once, not for each object.
     pub fn report(&self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
         let mut reported = self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner);
         for diagnostic in diagnostics {
-            // The plugin starts when the first object needs it, and every further object would report the
-            // failure again.
+            // Each object of the provider tries to start it, and would report the same failure again.
             if diagnostic.extra != Extra::NotStarted || !reported.0.contains(&diagnostic) {
                 reported.push(diagnostic);
             }
@@ -181,8 +179,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Returns the scope of the validations of a variable in static evaluation: the variable has the value that the
-    /// module call passes in, if it is known.
+    /// Returns the scope for the validations of a variable in static evaluation. The variable has the value of the argument in the module
+    /// call, as far as it is known.
     #[must_use]
     pub fn validation_scope(&self, module: &ModuleInstance, name: &Arc<str>, value: Value) -> Option<ModuleScope<'_>> {
         let scope = self.scope(module)?;
@@ -197,19 +195,20 @@ impl<'a> Evaluator<'a> {
         let (value, diagnostics) = evaluate(expr, Context::new(scope));
         let failed = diagnostics.has_errors();
         self.report(diagnostics);
-        // A reference to a value that failed makes an empty error, as that failure has been reported.
+        // If an expression refers to a value that failed, it fails with an error that contains no diagnostics, because the first failure
+        // has been reported.
         if failed { Err(Reported) } else { Ok(value) }
     }
 
     fn memo(&self, key: &Key, compute: impl FnOnce() -> Result<Value, Reported>) -> Result<Value, Reported> {
-        // The map is not locked during the computation: only a thread that needs the same value waits for it.
+        // The map is not locked during the computation, so only threads that need the same value wait for it.
         slot(&self.memo, key).get_or_init(compute).clone()
     }
 
-    /// Marks a block of a module instance as failed, which has been reported.
+    /// Marks a block of a module instance as failed. The failure must have been reported.
     pub(crate) fn mark_reported(&self, module: &ModuleInstance, block: &Block) {
         let name_in = |name: &Arc<str>| (module.clone(), name.clone());
-        // Nothing has been evaluated yet, so the slots are empty.
+        // Called before any evaluation, so setting the slots cannot fail.
         match block {
             Block::Local(_, name) => {
                 let (module, name) = name_in(name);
@@ -246,14 +245,14 @@ impl<'a> Evaluator<'a> {
             if !self.is_static() {
                 return self.input_value(module, node, name);
             }
-            // Static evaluation does not use the arguments of calls: a call is only one use of the module, and
-            // may have no instances.
+            // Static evaluation covers all calls of a module, so it does not use the arguments of one call, which may even have no
+            // instances.
             let variable = node.module.variables.get(name).ok_or(Reported)?;
             Ok(Value::unknown(variable.value_type()).with_marks(declared_marks(variable)))
         })
     }
 
-    /// Returns the value that is passed to an input variable.
+    /// Returns the value for an input variable: the argument of the module call, or in the root module the value that the user has set.
     pub fn input_value(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         let variable = node.module.variables.get(name).ok_or(Reported)?;
         let value = match module.parent() {
@@ -304,7 +303,7 @@ impl<'a> Evaluator<'a> {
             return variable.default.clone().ok_or(Reported);
         };
         let repetition = if self.is_static() {
-            // The representative instance has any key and any value.
+            // The representative instance stands for any key and any value of `each`.
             Expansion::of_any(call.count.is_some(), call.for_each.is_some()).repetition(&InstanceKey::None)
         } else {
             self.call_expansion(parent, &step.name)?.repetition(&step.key)
@@ -322,7 +321,7 @@ impl<'a> Evaluator<'a> {
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
         let child = parent.child(step.name.clone(), InstanceKey::None).module();
-        // The mark stays on the value, so that its uses inside the module are reported, too.
+        // The value keeps the mark, so that its uses inside the module give warnings, too.
         self.warn_of_deprecations(&value, &child, range);
         if let Some(deprecated) = &variable.deprecated
             && !value.is_null()
@@ -411,7 +410,7 @@ impl<'a> Evaluator<'a> {
                 )
                 .at(&deprecated.range)]);
             }
-            // A deprecated output passes no deprecations on: references to it get the warning of the output itself.
+            // The value of a deprecated output loses other deprecations: references to the output already get the warning of the output.
             let value = if output.deprecated.is_some() {
                 value.without_deprecations().0
             } else if module.is_root() {
@@ -439,8 +438,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Returns the value of a module call: an object of outputs, or a tuple or object of such objects. With `only`, the
-    /// objects have only that output, and no other is evaluated.
+    /// Returns the value of a module call: an object of outputs, or a tuple or object of such objects. With `only`, the objects have only
+    /// that output, and the other outputs are not evaluated.
     fn module_value(
         &self,
         module: &ModuleInstance,
@@ -453,7 +452,8 @@ impl<'a> Evaluator<'a> {
                 return Err(Reported);
             };
             let expansion = self.call_expansion(module, call)?;
-            // Static evaluation must not warn of instances that may not exist.
+            // In static evaluation, a module call with `count` or `for_each` may have no instances, so references to its outputs must not
+            // warn.
             let marks_deprecations = !self.is_static() || matches!(*expansion, Expansion::Single);
             let instance = |key: InstanceKey| {
                 // In static evaluation, the instance without key represents all instances.
@@ -503,7 +503,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn with_objects<T>(&self, resource: &AbsResource, f: impl FnOnce(&mut Objects) -> T) -> T {
-        // The initial objects are decoded before the map is locked, because large resources take long.
+        // Decoding the objects of a large resource takes long, so it is done before the map is locked.
         if !read(&self.objects).contains_key(resource) {
             let initial = self.source.initial_objects(resource);
             write(&self.objects).entry(resource.clone()).or_insert(initial);
@@ -511,21 +511,21 @@ impl<'a> Evaluator<'a> {
         f(write(&self.objects).entry(resource.clone()).or_default())
     }
 
-    /// Sets the object of an instance. Must be called before anything that refers to its resource is evaluated.
+    /// Sets the object of an instance. Must be called before any expression that refers to the resource is evaluated.
     pub fn set_object(&self, address: &AbsResourceInstance, value: Value) {
         self.with_objects(&address.containing_resource(), |objects| {
             objects.insert(address.resource.key.clone(), value);
         });
     }
 
-    /// Discards the value of a resource that was computed for an action that one of its instances triggers. For
-    /// other references, the value must be computed after all instances have their objects.
+    /// Discards the cached value of a resource. It was computed for an action that one instance of the resource triggers, while other
+    /// instances had no objects yet. Later references need the value of all instances.
     pub(crate) fn forget_resource_value(&self, resource: &AbsResource) {
         write(&self.memo).remove(&Key::Resource(resource.clone()));
     }
 
-    /// Removes the object of an instance. If the objects of the resource are not loaded yet, they are loaded later from a state
-    /// without this object.
+    /// Removes the object of an instance. If the objects of the resource are not loaded yet, nothing is done: the state they will be loaded
+    /// from does not have this object any more.
     pub fn remove_object(&self, address: &AbsResourceInstance) {
         if let Some(objects) = write(&self.objects).get_mut(&address.containing_resource()) {
             objects.remove(&address.resource.key);
@@ -540,8 +540,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Returns the type of a module instance's value, if all outputs declare their types: then instances are in a list or
-/// map.
+/// Returns the common type of a module's instances if all outputs declare their types. The value of the call is then a list or a map.
 fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> {
     let outputs = &module.module.outputs;
     let fixed = |output: &Output| output.typed && !output.ty.has_dynamic();
@@ -554,7 +553,7 @@ fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> 
     ))
 }
 
-/// Returns the marks of a variable's declaration.
+/// Returns the marks for the arguments `sensitive` and `ephemeral` of a variable.
 fn declared_marks(variable: &Variable) -> Marks {
     let mut marks = Marks::NONE;
     if variable.sensitive {

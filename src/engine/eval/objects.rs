@@ -1,4 +1,4 @@
-//! Sources of the objects of resources, and the values of resources that references get.
+//! Object sources, and the values that references to resources evaluate to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::{Evaluator, Expansion, Reported};
 /// Objects of a resource as values, by instance key.
 pub type Objects = BTreeMap<InstanceKey, Value>;
 
-/// Source of the objects of resources in one operation. Each operation implements it: validation has no objects, a plan
-/// has planned objects, apply has those of the state, and the console has those of the state with a plan's changes.
-/// Destroy plans and partial plans use the same source as their applies ([`crate::state_objects`]).
+/// Source of the objects of resources in one operation. Each operation implements it: validation has no objects, a plan has planned
+/// objects, apply has the objects of the state, and the console has the objects of the state with the changes of a plan. Destroy plans and
+/// partial plans use the same source as their applies ([`crate::state_objects`]).
 pub trait ObjectSource: Send + Sync {
-    /// Returns true if evaluation is static: each block is evaluated once, for every value of the input variables and
-    /// for all instances of its module. Input variables are unknown then, a `count` or `for_each` may be unknown, and
-    /// the instance without keys represents all instances of a module.
+    /// Returns true if evaluation is static: each block is evaluated once, for every value of the input variables and for all instances of
+    /// its module. In static evaluation, input variables are unknown, `count` and `for_each` may be unknown, and a module instance without
+    /// keys represents all instances of the module.
     fn is_static(&self) -> bool {
         false
     }
@@ -29,14 +29,13 @@ pub trait ObjectSource: Send + Sync {
         Objects::new()
     }
 
-    /// Returns the expansion that decides if a reference to a resource needs an instance key. `None` if every reference
-    /// is allowed.
+    /// Returns the expansion against which the instance keys of references to a resource are checked. `None` if references may have a key
+    /// or not.
     fn key_rule(&self, resource: &ReferencedResource<'_>) -> Result<Option<Arc<Expansion>>, Reported> {
         resource.expansion().map(Some)
     }
 
-    /// Returns the value of a resource: its object, or a tuple or object of its instances. Computed once for each
-    /// resource.
+    /// Returns the value of a resource: its object, or a tuple or object of its instances. The evaluator calls this once for each resource.
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported>;
 }
 
@@ -47,7 +46,7 @@ pub struct ReferencedResource<'e> {
     pub(super) block: &'e Resource,
 }
 
-/// Returns an object of which only the schema is known.
+/// Returns an object in which every attribute of the schema is unknown.
 pub(crate) fn unknown_attributes(schema: &schema::Schema) -> Value {
     let ty = schema.block.implied_object();
     let attributes = ty.attributes().iter().map(|a| Value::unknown(a.ty.clone())).collect();
@@ -70,7 +69,7 @@ impl ReferencedResource<'_> {
             .resource_expansion(&self.address.module, &self.address.resource)
     }
 
-    /// Returns an expansion without instances, with the repetition argument of the block.
+    /// Returns the kind of expansion that the block has (`count`, `for_each`, `enabled` or none), with no instances.
     #[must_use]
     pub fn empty_expansion(&self) -> Expansion {
         match (&self.block.count, &self.block.for_each) {
@@ -81,8 +80,8 @@ impl ReferencedResource<'_> {
         }
     }
 
-    /// Returns the value of a resource that has no objects yet. A single instance has the attributes of its type;
-    /// otherwise not even the keys of the instances are known.
+    /// Returns the value of a resource that has no objects yet. A single instance is an object with unknown attributes. With `count` or
+    /// `for_each`, the whole value is unknown, because the keys are.
     #[must_use]
     pub fn without_objects(&self, schemas: &Schemas) -> Value {
         if self.block.count.is_some() || self.block.for_each.is_some() {
@@ -95,7 +94,7 @@ impl ReferencedResource<'_> {
             return Value::dynamic();
         };
         if self.block.lifecycle.enabled.is_some() {
-            // The value may also be null.
+            // With `enabled`, the value may also turn out to be null.
             return Value::unknown(schema.block.implied_type());
         }
         unknown_attributes(schema)
@@ -108,14 +107,14 @@ impl ReferencedResource<'_> {
         expansion.gather(|key| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic)))
     }
 
-    /// Returns the value of the configured instances that have an object. For `count`, instances before the last one
-    /// with an object are included, and unknown if they have none.
+    /// Returns the value of the configured instances that have an object. For `count`, the tuple ends at the last instance with an object,
+    /// and earlier instances without one are unknown.
     pub fn configured_instances_with_object(&self) -> Result<Value, Reported> {
         let expansion = self.expansion()?;
         expansion.gather_present(&self.objects())
     }
 
-    /// Returns the value of the instances that have an object, independent of the values of `count` and `for_each`.
+    /// Returns the value of all instances that have an object, whether or not `count` or `for_each` still include them.
     #[must_use]
     pub fn existing_instances(&self) -> Value {
         self.empty_expansion().gather_existing(self.objects())

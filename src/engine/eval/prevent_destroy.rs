@@ -9,8 +9,8 @@ use syntax::ast::Expr;
 use super::{Evaluator, ModuleScope, Reported};
 
 impl Evaluator<'_> {
-    /// Evaluates a `prevent_destroy` expression in a module instance: `None` if the value is not known. The outer `None`
-    /// is for an instance that the configuration does not have any more.
+    /// Evaluates a `prevent_destroy` expression in a module instance. The outer `None` means that the configuration does not have this
+    /// module instance any more, the inner `None` that the value is unknown.
     pub fn prevents_destroy(&self, module: &ModuleInstance, expr: &Expr) -> Option<Result<Option<bool>, Reported>> {
         let mut at = module.clone();
         while let Some((parent, step)) = at.parent() {

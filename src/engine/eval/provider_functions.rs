@@ -1,4 +1,4 @@
-//! Calls of provider functions in a module: which process answers them.
+//! Calls of provider functions in a module, and the selection of the provider process for each call.
 
 use std::sync::Arc;
 
@@ -17,10 +17,11 @@ use crate::provider_opening::provider_config_value;
 
 /// Process that answers a call.
 enum Answering {
-    /// The process without configuration.
+    /// The process of the provider without configuration.
     Unconfigured,
     Configured(Arc<Configured>, Provider),
-    /// None: the configuration does not exist before a plan, or has failed, which has been reported.
+    /// No process: the provider configuration is not available before a plan, or it has failed and the failure has been reported. The
+    /// result of the call is unknown.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Instances of provider configurations with `for_each`, and which of them an object uses.
+//! Instances of provider configurations with `for_each`, and the selection of the instance that an object uses.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::expand::Repeated;
 use super::memo::slot;
 use super::{Evaluator, Expansion, ModuleScope, Repetition, Reported};
 
-/// Summary of errors about instances that do not exist any more.
+/// Summary of errors about provider instances that do not exist any more.
 pub(crate) const NOT_PRESENT: &str = "Provider instance not present";
 
 /// A use of a provider configuration in an instance of a module.
@@ -26,7 +26,7 @@ pub struct ProviderUse<'u> {
     pub reference: Option<&'u ProviderRef>,
     /// `count.index` and `each` of the block's instance.
     pub repetition: &'u Repetition,
-    /// Address that the diagnostics are about.
+    /// Address that diagnostics name.
     pub about: &'u dyn Display,
 }
 
@@ -37,7 +37,7 @@ impl Evaluator<'_> {
         let Some((node, expr)) = self.config.expanded_provider(&block) else {
             return Ok(None);
         };
-        // Modules with provider configurations of their own have one instance.
+        // A module that contains provider blocks cannot have `count` or `for_each`, so it has one instance.
         let module = node.path.0.iter().fold(ModuleInstance::root(), |m, name| {
             m.child(name.clone(), InstanceKey::None)
         });
@@ -51,7 +51,7 @@ impl Evaluator<'_> {
         expansion.map(Some)
     }
 
-    /// Returns the instances of a provider configuration; the configuration itself, if it has no `for_each`.
+    /// Returns the instances of a provider configuration; only the configuration itself if it has no `for_each`.
     pub fn provider_instances(&self, block: &AbsProviderConfig) -> Result<Vec<AbsProviderConfig>, Reported> {
         Ok(match self.provider_expansion(block)?.as_deref() {
             Some(Expansion::ForEach(items)) => items.keys().map(|key| block.instance(Some(key.clone()))).collect(),
@@ -59,7 +59,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Returns true if the configuration has this instance: with a key if and only if there is `for_each`.
+    /// Returns true if the configuration has this provider instance. The address must have a key if and only if the block has `for_each`.
     pub fn has_provider_instance(&self, address: &AbsProviderConfig) -> Result<bool, Reported> {
         Ok(match (self.provider_expansion(address)?, &address.key) {
             (None, key) => key.is_none(),
@@ -68,8 +68,8 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Returns the provider configuration that an object uses: with the key of an instance, if there are several. In
-    /// static evaluation the key may be unknown; the result is that of the block then.
+    /// Returns the provider configuration that an object uses, with the instance key if it has `for_each`. If the key is unknown (in static
+    /// evaluation), the result has no key.
     pub fn provider_used(&self, of: &ProviderUse<'_>) -> Result<AbsProviderConfig, Reported> {
         let node = self.config.node(&of.module.module()).ok_or(Reported)?;
         let address = node.provider(of.local);
@@ -87,7 +87,7 @@ impl Evaluator<'_> {
                 let scope = self.scope_with(&caller, repetition, None).ok_or(Reported)?;
                 self.provider_key(&passed.expr, &scope, of.about)?
             }
-            // A reference without a key to a configuration with `for_each` has been refused with the configuration.
+            // Loading the configuration has refused references without a key to a provider configuration with `for_each`.
             (None, None) => return Ok(address),
         };
         let Some((key, expr)) = key else { return Ok(address) };
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         if self.has_provider_instance(&instance)? {
             return Ok(instance);
         }
-        // In static evaluation, the instances may be unknown.
+        // In static evaluation, the keys of the provider configuration may be unknown.
         if self.is_static() {
             return Ok(address);
         }

@@ -1,8 +1,8 @@
-//! Failures that need no further report.
+//! Error value for failures that have been reported already.
 
 use lang::scope::EvaluationError;
 
-/// Mark of an error that has been reported as a diagnostic.
+/// Error value of a function that has already reported its failure as a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported;
 

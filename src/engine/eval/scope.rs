@@ -22,12 +22,11 @@ pub struct ModuleScope<'e> {
     pub(super) node: &'e ModuleNode,
     pub(super) repetition: Repetition,
     pub(super) self_value: Option<Value>,
-    /// Value of `caller` in the configuration of an action.
+    /// Value of `caller`, which only the configuration of an action has.
     pub(super) caller: Option<Value>,
-    /// Set if functions that read files may return other results than before, as in Terraform's provider
-    /// configurations.
+    /// Set if functions that read files may return other results than in earlier calls, as Terraform allows in provider configurations.
     pub(super) files_may_change: bool,
-    /// Value of a variable in its own validations, where it differs from the value in other references.
+    /// Value of a variable for its own validations, if references elsewhere get another value.
     pub(super) own_value: Option<(Arc<str>, Value)>,
 }
 
@@ -35,11 +34,11 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Eva
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
-/// Limit of the output values that an error names.
+/// Maximum number of output values that an error lists.
 const OUTPUTS: usize = 12;
 
-/// Creates the error for an undeclared output of a module. The object of a module has only the outputs that are
-/// referred to, so that its own error could not name the others.
+/// Creates the error for an undeclared output of a module. The general error for a missing attribute could not list the other outputs,
+/// because the object of a module contains only the outputs that the expression refers to.
 fn no_output(call: &str, module: &Module, output: &str, range: &Range) -> Diagnostic {
     let names = module.outputs.keys().map(|name| &**name);
     let near = near(output, names.clone());
@@ -65,7 +64,7 @@ fn no_output(call: &str, module: &Module, output: &str, range: &Range) -> Diagno
 }
 
 impl ModuleScope<'_> {
-    /// Allows functions that read files to give other results than in earlier calls.
+    /// Allows functions that read files to return other results than in earlier calls.
     #[must_use]
     pub fn allowing_changed_files(mut self) -> Self {
         self.files_may_change = true;
@@ -82,7 +81,7 @@ impl ModuleScope<'_> {
                     Expansion::Count(_) => ("count", format!("{subject}[count.index]")),
                     _ => ("for_each", format!("{subject}[each.key]")),
                 };
-                // Instances of a module with `for_each` may be selected by attribute.
+                // An instance of a module with `for_each` may be selected in the form of an attribute.
                 if let Expansion::ForEach(items) = expansion
                     && items.contains_key(name)
                     && what == "module"
@@ -133,7 +132,7 @@ impl ModuleScope<'_> {
     fn terraform(&self, reference: &Reference, name: &str) -> Result<Value, EvaluationError> {
         match name {
             "workspace" => Ok(Value::string(&self.evaluator.environment.workspace)),
-            // Plan and apply differ here, so nothing that is stored may depend on it.
+            // The value differs between plan and apply, so it is ephemeral: it must not be stored.
             "applying" => Ok(Value::bool(self.evaluator.environment.applying).with_marks(Marks::EPHEMERAL)),
             "env" => Err(error(
                 reference,
@@ -175,7 +174,7 @@ impl ModuleScope<'_> {
         let evaluator = self.evaluator;
         let expansion = evaluator.call_expansion(&self.module, name)?;
         self.check_key(reference, &expansion, "module")?;
-        // Only the output that is referred to is evaluated: another one may depend on the block with the reference.
+        // Only the output in the reference is evaluated, because another output may depend on the block with the reference.
         let only = match (reference.remaining.as_slice(), &*expansion) {
             (
                 [TraversalStep::Attribute { name, .. }, ..],
@@ -252,7 +251,7 @@ impl<'e> ModuleScope<'e> {
     /// Returns the scope of the configuration of an action, with the object that triggers it.
     #[must_use]
     pub fn called_by(mut self, caller: Value) -> ModuleScope<'e> {
-        // The object is available under both names.
+        // The object that triggers the action is available as `caller` and as `self`.
         self.self_value = Some(caller.clone());
         self.caller = Some(caller);
         self
@@ -285,7 +284,7 @@ impl Scope for ModuleScope<'_> {
             _ => return problem,
         };
         match self.node.children.get(call) {
-            // Only errors at the name of the output are handled here; other errors are about its value.
+            // Only an error at the name of the output is replaced. Other errors are about the value of the output.
             Some(child) if problem.subject.as_ref() == Some(range) && !child.module.outputs.contains_key(output) => {
                 no_output(call, &child.module, output, range)
             }
@@ -297,7 +296,7 @@ impl Scope for ModuleScope<'_> {
         let evaluator = self.evaluator;
         match &reference.subject {
             Referenceable::Variable(name) => match &self.own_value {
-                // In its own validations a variable has the value that is being validated, which is not cached yet.
+                // In the validations of a variable, the value is not cached yet, because it is being validated.
                 Some((own, value)) if own == name => Ok(value.clone()),
                 _ => evaluator
                     .variable(&self.module, self.node, name)
@@ -335,7 +334,7 @@ impl Scope for ModuleScope<'_> {
         Some(&self.evaluator.environment.functions)
     }
 
-    // Static evaluation belongs to no instance, so it does not count for the test coverage.
+    // Test coverage counts evaluations in module instances, and static evaluation is in none.
     fn witness(&self) -> Option<&dyn Witness> {
         let witness = self.evaluator.environment.witness.as_deref();
         witness.filter(|_| !self.evaluator.is_static())
@@ -343,7 +342,7 @@ impl Scope for ModuleScope<'_> {
 
     fn check_result(&self, function: &str, arguments: &[Value], result: &Value) -> Result<(), CallError> {
         let evaluator = self.evaluator;
-        // Files may change while the console runs, and the results of static evaluation are not used.
+        // While the console runs, users may change files. In static evaluation, results are not used.
         if self.files_may_change || evaluator.is_static() || evaluator.environment.functions.console {
             return Ok(());
         }

@@ -109,7 +109,7 @@ fn deletion_precedes_change_of_dependency_unless_destroyed_last() {
 
 #[test]
 fn deletion_follows_change_of_provider_configuration_dependency() {
-    // The provider configuration of `b` refers to `a`, as does `b`; `a` is changed, `b` deleted.
+    // `b` and its provider configuration both refer to `a`. `a` is changed, and `b` deleted.
     for action in [Action::Update, Action::DeleteThenCreate, Action::CreateThenDelete] {
         let mut deps = depends(&[]);
         deps.providers.insert(provider("q"), [res("a")].into());

@@ -1,5 +1,5 @@
-//! Functions of configured providers, as OpenTofu has them: a provider may offer more functions after it is configured, and
-//! the result of a function may depend on the configuration.
+//! Functions of configured providers, an OpenTofu feature: a provider may offer more functions after it is configured, and the result of a
+//! function may depend on the configuration.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,20 +17,20 @@ use syntax::{Diagnostic, Diagnostics};
 use super::{CallResult, Functions, anything, digest, request, signature, wait};
 use provider::StartError;
 
-/// Slot of a configuration: the first call of a function opens it, and further calls wait for that.
+/// Slot for an open provider configuration. The first function call opens it, and concurrent calls wait.
 pub(super) type Opening = Arc<OnceLock<Option<Arc<Configured>>>>;
 
-/// A configuration that a call of a function names.
+/// The provider configuration in whose process a function is called.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfigurationCalled {
-    /// Name of the configuration in the calling module.
+    /// Local name and alias of the configuration in the calling module.
     pub(crate) local: LocalProviderConfig,
-    /// Block of the configuration; its instance is known at evaluation.
+    /// Address of the configuration's block. With `for_each`, evaluation selects the instance.
     pub(crate) address: AbsProviderConfig,
 }
 
 /// Returns the provider configuration whose process answers the call of a function: `provider::LOCAL::FUNCTION` or
-/// `provider::LOCAL::ALIAS::FUNCTION`. `None` if it is answered without configuration.
+/// `provider::LOCAL::ALIAS::FUNCTION`. `None` if a process without configuration answers it.
 pub(crate) fn configuration_called(
     config: &Config,
     node: &ModuleNode,
@@ -43,7 +43,7 @@ pub(crate) fn configuration_called(
     }
     let required = node.module.required_providers.get(local)?;
     let (alias, name) = split(function);
-    // In Terraform, functions do not depend on the configuration, so calls of them must not wait for it.
+    // In Terraform, functions do not depend on the configuration, so calls must not wait for its dependencies.
     if alias.is_none() && !mode.is_opentofu() && in_schema(&required.provider, name) {
         return None;
     }
@@ -52,12 +52,12 @@ pub(crate) fn configuration_called(
         alias: alias.map(Into::into),
     };
     let address = node.provider(&local);
-    // Without a block, there is nothing that the functions could depend on.
+    // A provider without a provider block has no configuration that functions could depend on.
     config.provider_block(&address)?;
     Some(ConfigurationCalled { local, address })
 }
 
-/// Splits `ALIAS::FUNCTION`.
+/// Splits `ALIAS::FUNCTION` into alias and function.
 pub(crate) fn split(function: &str) -> (Option<&str>, &str) {
     match function.split_once("::") {
         Some((alias, name)) if Mode::current().has_opentofu() => (Some(alias), name),
@@ -71,9 +71,9 @@ type Signatures = BTreeMap<Arc<str>, Arc<Signature>>;
 /// An open provider configuration, and the functions that it offers.
 pub(crate) struct Configured {
     process: Arc<dyn provider::Provider>,
-    /// False if a part of the configuration is not known yet.
+    /// False if a part of the configuration is unknown.
     known: bool,
-    /// Functions that the provider offers beside those of its schema.
+    /// Functions that the provider offers in addition to those of its schema.
     offered: OnceLock<Result<Signatures, CallError>>,
     /// Results of calls.
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
@@ -96,7 +96,7 @@ impl Configured {
         if let Some(found) = offered.get(function) {
             return Ok(found.clone());
         }
-        // The functions may depend on what is not known yet.
+        // A part of the configuration is unknown, and with it the provider may offer the function.
         if !self.known {
             return Ok(Arc::new(anything()));
         }
@@ -125,15 +125,15 @@ impl Configured {
         Ok(all.map(|(name, f)| (name.clone(), Arc::new(signature(f)))).collect())
     }
 
-    /// Calls a function with arguments that conform to its signature. `in_schema` is true for a function that every
-    /// configuration of the provider has.
+    /// Calls a function with arguments that conform to its signature. `in_schema` is true for a function that the provider also offers
+    /// without configuration.
     pub(crate) fn call(
         &self,
         function: &str,
         arguments: &[Value],
         (signature, in_schema): (&Signature, bool),
     ) -> CallResult {
-        // A function that exists because of the configuration depends on it, most likely.
+        // A function that exists only because of the configuration probably depends on it, so its result is unknown, too.
         if !self.known && !in_schema {
             return Ok(Value::unknown(signature.result.clone()));
         }
@@ -142,7 +142,7 @@ impl Configured {
         if let Some(answer) = key.and_then(|key| cached.get(&key)) {
             return answer.clone();
         }
-        // The lock is released: a call may take long, and two equal calls at the same time only cost time.
+        // The lock is released because a call may take long. Two concurrent equal calls are then both sent, which is harmless.
         drop(cached);
         let answer = request(&self.process, function, arguments, &signature.result);
         if let Some(key) = key {
@@ -153,7 +153,7 @@ impl Configured {
     }
 }
 
-/// Joins the problems to the part of a sentence.
+/// Joins problems to one text without a final full stop, to be inserted into a sentence.
 fn sentence(problems: &Diagnostics) -> String {
     let texts = problems.iter().map(|p| format!("{}: {}", p.summary, p.detail));
     let text: Vec<String> = texts.collect();
@@ -167,7 +167,7 @@ impl Functions<'_> {
         running.is_some_and(|running| running.signatures.contains_key(function))
     }
 
-    /// Adds an open provider configuration. One that was opened with other values before is replaced.
+    /// Adds an open provider configuration. It replaces the same configuration if that was opened with other values before.
     pub(crate) fn add_configured(
         &self,
         address: &AbsProviderConfig,
@@ -179,8 +179,8 @@ impl Functions<'_> {
         configured.insert(address.clone(), opening);
     }
 
-    /// Returns an open provider configuration, which is opened now if it is not yet. `value` evaluates the configuration,
-    /// and `report` takes the diagnostics of the provider. `None` after a failure, which has been reported.
+    /// Returns an open provider configuration. If it is not open yet, it is opened. `value` evaluates the configuration, and `report` takes
+    /// the diagnostics of the provider. Returns `None` if it cannot be opened; the failure has been reported.
     pub(crate) fn configured(
         &self,
         address: &AbsProviderConfig,
@@ -195,7 +195,7 @@ impl Functions<'_> {
             let value = value()?;
             let known = value.is_wholly_known();
             let (process, answer) = wait(self.open(address, value))?;
-            // The answer is reported even without a process.
+            // The problems are reported even if there is no process.
             let opened = report(answer);
             process
                 .filter(|_| opened)
@@ -204,7 +204,7 @@ impl Functions<'_> {
         opening.get_or_init(open).clone()
     }
 
-    /// Adds a process that is closed with the others.
+    /// Adds a process, which [`Functions::close`] closes.
     fn add_opened(&self, process: Arc<dyn provider::Provider>) {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.push(process);
@@ -219,7 +219,7 @@ impl Functions<'_> {
         Option<Arc<dyn provider::Provider>>,
         Result<Vec<PluginDiagnostic>, Diagnostics>,
     ) {
-        // A mock takes the place of the provider.
+        // In tests, a mock can replace the provider.
         if let Some(running) = self.source.stand_in(address) {
             return (Some(running), Ok(Vec::new()));
         }
@@ -240,7 +240,7 @@ impl Functions<'_> {
     }
 }
 
-/// Returns the error about the name of a function with too many parts.
+/// Returns the error for a function name with too many `::` parts.
 pub(crate) fn malformed(local: &str, function: &str) -> CallError {
     CallError::Unknown(Diagnostic::error(
         "Invalid function format",

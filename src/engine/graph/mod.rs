@@ -1,6 +1,6 @@
-//! The dependency graph as data for display: of the resources only ([`resources`]), or of everything that an operation
-//! evaluates ([`operation`]). Nodes are blocks of the configuration and destroyed objects, not instances: a graph does
-//! not grow with `count`.
+//! The dependency graph as data for display: of the resources only ([`resources`]), or of all blocks that an operation evaluates
+//! ([`operation`]). Nodes are blocks of the configuration and destroyed objects. Instances are not nodes, so a graph does not grow with
+//! `count`.
 
 mod operation;
 mod reduce;
@@ -24,13 +24,12 @@ pub use operation::{Node, Operation, OperationGraph, Shape, operation};
 pub struct ResourceGraph {
     /// The resources by their modules; in a module, data sources come first.
     pub resources: Vec<ConfigResource>,
-    /// Pairs of a resource and its dependency, as sorted indexes. Edges that follow from others are left out.
+    /// Pairs of a resource and its dependency, as sorted indexes. Edges that follow from other edges (transitively) are left out.
     pub edges: Vec<(usize, usize)>,
 }
 
-/// Returns the resources of a configuration and of a state, with their dependencies on each other through the blocks
-/// between them, and warnings about references that cannot be followed. Resources that only the state has have their
-/// recorded dependencies.
+/// Returns the graph of the resources in a configuration and a state, and warnings about references that cannot be resolved. An edge is a
+/// dependency, directly or through blocks that are not resources. Resources that exist only in the state have their recorded dependencies.
 ///
 /// # Errors
 /// The configuration has cycles.
@@ -57,7 +56,7 @@ pub fn resources(
     });
     let nodes: Vec<usize> = sorted.iter().map(|(_, _, node)| *node).collect();
     let mut dependencies = between(&builder.dependencies, &nodes);
-    // Edges that follow from others are left out, as in Terraform's graph.
+    // As in Terraform's graph, edges that follow from other edges are left out.
     reduce::reduce(&mut dependencies);
     let edges = |(at, of): (usize, &BTreeSet<usize>)| of.iter().map(|to| (at, *to)).collect::<Vec<_>>();
     let graph = ResourceGraph {
@@ -67,8 +66,8 @@ pub fn resources(
     Ok((graph, problems))
 }
 
-/// Downgrades the problems to warnings, because a graph can be shown without its unresolved references (validation reports them as
-/// errors). Returns them as errors if the graph has a cycle.
+/// Downgrades the problems to warnings, because a graph can be shown without the references that cannot be resolved. (`validate` reports
+/// them as errors.) Returns them as errors if the graph has a cycle.
 fn without_cycles(blocks: &Blocks, mut problems: Diagnostics) -> Result<Diagnostics, Diagnostics> {
     if problems.has_errors() && petgraph::algo::is_cyclic_directed(&blocks.graph) {
         return Err(problems);
@@ -86,8 +85,8 @@ fn in_state(state: &State) -> Vec<StateResource> {
     state.resources.iter().map(resource).collect()
 }
 
-/// Returns for each of these nodes the nearest others among them that it depends on, directly or through the remaining
-/// nodes of the graph, by index.
+/// Returns the dependencies between the given nodes, as indexes into `nodes`. Paths through other nodes of the graph count as direct
+/// dependencies.
 fn between(graph: &Adjacency, nodes: &[usize]) -> Adjacency {
     let mut dependencies = vec![BTreeSet::new(); nodes.len()];
     let mut number = vec![None; graph.len()];
@@ -95,7 +94,7 @@ fn between(graph: &Adjacency, nodes: &[usize]) -> Adjacency {
         number[*node] = Some(at);
     }
     let mut nearest: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); graph.len()];
-    // Cycles have been reported before, so there is an order.
+    // Callers have reported cycles as errors, so there is an order.
     for node in reduce::order(graph).unwrap_or_default() {
         let mut found = BTreeSet::new();
         for dependency in &graph[node] {

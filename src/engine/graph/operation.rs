@@ -1,5 +1,5 @@
-//! The graph of an operation, with Terraform's names for its nodes: `X (expand)` is a block whose instances are found
-//! and evaluated, `X (destroy)` an object that is destroyed, `X (close)` the end of a provider or of a module.
+//! The graph of an operation, with Terraform's names for its nodes: `X (expand)` is a block that is expanded to instances and evaluated, `X
+//! (destroy)` an object that is destroyed, `X (close)` the closing of a provider or the end of a module.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::plan::{Mode as PlanMode, Plan, ResourceChange};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'p> {
-    /// Making a plan in this mode.
+    /// A plan in this mode.
     Plan(PlanMode),
-    /// Applying a plan; without one, a plan that has no changes.
+    /// The apply of a plan. `None` is an apply without changes.
     Apply(Option<&'p Plan>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationGraph {
-    /// The nodes. Two may have the same name: the instances of a resource that are destroyed.
+    /// Nodes. Destroyed instances of one resource have nodes of the same name.
     pub nodes: Vec<Node>,
-    /// Pairs of a node and its dependency, as indexes. Edges that follow from others are left out, unless cycles are
-    /// shown.
+    /// Pairs of a node and its dependency, as indexes. Edges that follow from other edges (transitively) are left out, except if cycles are
+    /// to be shown.
     pub edges: Vec<(usize, usize)>,
-    /// Number of the cycle of each node, for nodes on cycles.
+    /// For each node, the number of the cycle that contains it.
     pub cycles: Vec<Option<usize>>,
 }
 
@@ -39,7 +39,7 @@ pub struct OperationGraph {
 pub struct Node {
     /// Name of the node, as Terraform calls it.
     pub name: String,
-    /// Label and form; `None` for nodes that serve only the order.
+    /// Label and shape; `None` for nodes that exist only for the order and are not drawn.
     pub shown: Option<(String, Shape)>,
 }
 
@@ -49,16 +49,15 @@ pub enum Shape {
     Resource,
     /// A provider configuration.
     Provider,
-    /// Node that only orders the end of a provider configuration after its resources.
+    /// The closing of a provider configuration, after its resources.
     ProviderEnd,
     Variable,
 }
 
-/// Returns the graph of an operation on a configuration and a state, and warnings about references that cannot be
-/// followed.
+/// Returns the graph of an operation on a configuration and a state, and warnings about references that cannot be resolved.
 ///
 /// # Errors
-/// There are cycles, unless they are to be shown.
+/// The graph has cycles, and `with_cycles` is not set.
 pub fn operation(
     config: &Config,
     schemas: &Schemas,
@@ -90,7 +89,7 @@ pub fn operation(
         Operation::Apply(Some(plan)) => builder.changes_of(plan),
         _ => {}
     }
-    // If cycles are shown, all of their edges are shown, and none is reduced.
+    // If cycles are shown, none of their edges may be left out.
     Ok((builder.finish(!with_cycles), problems))
 }
 
@@ -102,7 +101,7 @@ pub(super) struct Builder {
     /// Nodes of resources.
     pub(super) resources: BTreeMap<ConfigResource, usize>,
     by_name: HashMap<String, usize>,
-    /// Nodes at which provider configurations are closed.
+    /// Nodes for the closing of provider configurations.
     closes: BTreeMap<AbsProviderConfig, usize>,
     /// Nodes of destroyed objects, by their resources.
     destroyed: BTreeMap<ConfigResource, Vec<usize>>,
@@ -118,7 +117,7 @@ impl Builder {
         at
     }
 
-    /// Returns the node with a name, which is added if there is none.
+    /// Returns the node with a name, and adds it if it does not exist.
     fn named(&mut self, name: String) -> usize {
         match self.by_name.get(&name) {
             Some(at) => *at,
@@ -130,7 +129,7 @@ impl Builder {
         self.dependencies[node].insert(on);
     }
 
-    /// Returns the nodes of a provider configuration and its end.
+    /// Returns the nodes for the opening and the closing of a provider configuration.
     fn provider(&mut self, provider: &AbsProviderConfig) -> (usize, usize) {
         let name = provider.to_string();
         if let (Some(open), Some(close)) = (self.by_name.get(&name), self.closes.get(provider)) {
@@ -144,14 +143,14 @@ impl Builder {
         (open, close)
     }
 
-    /// Adds a node for each block, and their edges in the order of references.
+    /// Adds a node for each block, and an edge for each dependency.
     pub(super) fn blocks(&mut self, config: &Config, blocks: &Blocks, planning: bool) {
         let graph = &blocks.graph;
         let numbers: Vec<usize> = graph
             .node_weights()
             .map(|block| self.block(config, block, planning))
             .collect();
-        // Dependents of a variable wait for its validation, too.
+        // The dependents of a variable also wait for its validation.
         let done: Vec<usize> = graph
             .node_weights()
             .zip(&numbers)
@@ -184,7 +183,7 @@ impl Builder {
         self.whole_modules(whole.map(|(module, node)| (module, numbers[node.index()])).collect());
     }
 
-    /// Adds the recorded dependencies of resources that the configuration does not have.
+    /// Adds the recorded dependencies of resources that exist only in the state.
     pub(super) fn recorded(&mut self, config: &Config, state: &State) {
         let mut added = Vec::new();
         for (address, stored) in &state.resources {
@@ -206,7 +205,8 @@ impl Builder {
                 }
             }
         }
-        // A refresh adds dependencies to the recorded ones, which can make a cycle. Its edges are removed.
+        // The blocks of the configuration give such a resource other dependencies, and together with the recorded ones they can make a
+        // cycle. The recorded dependencies on a cycle are removed.
         let cycles = cycles(&self.dependencies);
         for (node, on) in added {
             if cycles[node].is_some() && cycles[node] == cycles[on] {
@@ -215,8 +215,7 @@ impl Builder {
         }
     }
 
-    /// Makes references to a whole module wait for its end, unless something in the module depends on the block with
-    /// the reference.
+    /// Makes blocks with references to a whole module depend on the end of the module. If that makes a cycle, none of these edges is added.
     fn whole_modules(&mut self, references: Vec<(&Module, usize)>) {
         let before = self.dependencies.clone();
         for (module, node) in references {
@@ -228,7 +227,7 @@ impl Builder {
         }
     }
 
-    /// Returns the node that dependents of a block wait for: for a variable with validations, the node after them.
+    /// Returns the node that the dependents of a block wait for. For a variable with validations, that is a node after the validations.
     fn checked(&mut self, config: &Config, block: &Block, node: usize) -> usize {
         let Block::Variable(module, name) = block else {
             return node;
@@ -242,7 +241,7 @@ impl Builder {
         checked
     }
 
-    /// Returns the node for the closing of an ephemeral resource, after everything that uses it.
+    /// Returns the node for the closing of an ephemeral resource.
     fn end_of_object(&mut self, resource: &ConfigResource) -> usize {
         self.named(format!("{resource} (close)"))
     }
@@ -265,7 +264,7 @@ impl Builder {
             Block::Provider(provider) => self.provider(provider).0,
             Block::Variable(module, _) if module.is_root() => self.add(name.clone(), Some((name, Shape::Variable))),
             Block::Resource(resource) => {
-                // The names in parentheses are Terraform's.
+                // `expand` and `orphan` are the words that Terraform uses.
                 let how = if config.resource(resource).is_some() {
                     "expand"
                 } else {
@@ -295,7 +294,7 @@ impl Builder {
         }
     }
 
-    /// Adds the only blocks that a destroy plan evaluates: the root outputs and their values.
+    /// Adds the only blocks that a destroy plan evaluates: the root outputs.
     fn what_stays_in_a_destroy(&mut self, blocks: &Blocks) {
         for block in blocks.graph.node_weights() {
             if matches!(block, Block::Output(module, _) if module.is_root()) {
@@ -313,7 +312,6 @@ impl Builder {
         node
     }
 
-    /// Adds a destroy node for every object of a state.
     fn objects_of(&mut self, state: &State) {
         let mut before = Vec::new();
         for (address, stored) in &state.resources {
@@ -330,7 +328,7 @@ impl Builder {
     }
 
     fn changes_of(&mut self, plan: &Plan) {
-        // Collects the nodes of objects by the node of their block, and the list of all.
+        // `changed` has the nodes of the changed objects of each block, and `objects` all of them.
         let mut changed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut objects = BTreeSet::new();
         let mut before = Vec::new();
@@ -351,7 +349,7 @@ impl Builder {
             }
         }
         self.destroy_dependents_first(before);
-        // Dependents of a block depend on its objects, too.
+        // Nodes that depend on a block also depend on its changed objects.
         for node in 0..self.nodes.len() {
             if !objects.contains(&node) {
                 let of = self.dependencies[node].iter().filter_map(|on| changed.get(on));
@@ -361,7 +359,7 @@ impl Builder {
         }
     }
 
-    /// Adds an object that is created, changed or read; returns the node of its resource, and its own.
+    /// Adds an object that is created, updated or read. Returns the nodes of its resource and of the object.
     fn made(&mut self, change: &ResourceChange) -> Option<(usize, usize)> {
         let makes =
             matches!(change.action, Action::Create | Action::Read | Action::Update) || change.action.is_replace();
@@ -376,7 +374,7 @@ impl Builder {
         Some((expand, node))
     }
 
-    /// Adds an object that is destroyed; returns its node, and its recorded dependencies.
+    /// Adds an object that is destroyed. Returns its node and its recorded dependencies.
     fn unmade(&mut self, plan: &Plan, change: &ResourceChange) -> Option<(usize, Option<Arc<[ConfigResource]>>)> {
         let is_managed = change.address.resource.resource.mode == Mode::Managed;
         if !is_managed || !(change.action == Action::Delete || change.action.is_replace()) {
@@ -395,7 +393,7 @@ impl Builder {
         Some((node, object.map(|object| object.dependencies.clone())))
     }
 
-    /// Orders the destruction of objects after that of their dependents.
+    /// Makes the destruction of objects wait for the destruction of their dependents.
     fn destroy_dependents_first(&mut self, dependents: Vec<(usize, Arc<[ConfigResource]>)>) {
         for (dependent, dependencies) in dependents {
             for resource in &*dependencies {
@@ -408,7 +406,7 @@ impl Builder {
         }
     }
 
-    /// Completes the graph with a root that comes after everything.
+    /// Completes the graph with a root node that depends on all nodes without dependents.
     fn finish(mut self, reduced: bool) -> OperationGraph {
         let mut needed = vec![false; self.nodes.len()];
         for dependency in self.dependencies.iter().flatten() {

@@ -28,7 +28,7 @@ pub(super) fn order(dependencies: &Adjacency) -> Option<Vec<usize>> {
     (order.len() == dependencies.len()).then_some(order)
 }
 
-/// Removes each edge whose dependency is reached through another one. A graph with a cycle is left as it is.
+/// Removes each edge to a dependency that is also reached through another dependency. A graph with a cycle is not changed.
 pub(super) fn reduce(dependencies: &mut Adjacency) {
     let Some(order) = order(dependencies) else {
         return;
@@ -37,12 +37,14 @@ pub(super) fn reduce(dependencies: &mut Adjacency) {
     for (at, node) in order.iter().enumerate() {
         rank[*node] = at;
     }
-    // For each node, the last start from which it was reached. One list for all starts avoids a set for each.
+    // The start node from which each node was last reached. One list serves all starts, where a set for each start would cost an
+    // allocation.
     let mut reached = vec![usize::MAX; order.len()];
     let mut stack = Vec::new();
     for node in order {
         let mut direct: Vec<usize> = dependencies[node].iter().copied().collect();
-        // A later node can lead to an earlier one, but not the other way round, so one pass in this order finds all.
+        // A node can only reach nodes that come earlier in the order. Dependencies are visited from the last one, so whatever a dependency
+        // makes redundant comes after it.
         direct.sort_unstable_by_key(|dependency| std::cmp::Reverse(rank[*dependency]));
         let Some(first) = direct.last().map(|dependency| rank[*dependency]) else {
             continue;

@@ -5,7 +5,7 @@ use schema::{BlockSchema, Nesting};
 
 use super::{Problem, at_index, at_key};
 
-/// Returns the differences between an applied object and the planned one that the rules do not allow.
+/// Returns the differences between a planned and an applied object that are not allowed.
 pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -> Vec<Problem> {
     let mut out = Vec::new();
     if planned.is_null() && !actual.is_null() {
@@ -14,7 +14,7 @@ pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -
         out.push(Problem::new(&Path::root(), "was present, but now absent"));
     } else if planned.is_present() && actual.is_present() {
         for (name, p) in planned.entries().into_iter().flatten() {
-            // Most attributes are as planned, and a path is built only for the others.
+            // Most attributes are as planned, so the path is built only if it is needed.
             let path = || Path::root().attribute(name.clone());
             let Some(a) = actual.get(name) else {
                 out.push(Problem::new(&path(), "attribute is missing"));
@@ -40,9 +40,9 @@ pub fn applied_problems(schema: &BlockSchema, planned: &Value, actual: &Value) -
     out
 }
 
-/// The comparison of one attribute or block of an object.
+/// Comparison of one attribute or block, and the problems found so far.
 struct Comparison<'o> {
-    /// Set for a sensitive attribute, whose values are left out of messages.
+    /// Set if the attribute is sensitive, so that messages must not contain its values.
     sensitive: bool,
     out: &'o mut Vec<Problem>,
 }
@@ -66,14 +66,14 @@ impl Comparison<'_> {
             return;
         }
         if let Kind::Unknown(refinements) = planned.kind() {
-            // The result may be any value of the type that matches the refinements.
+            // Any value of the type is valid that matches the refinements of the unknown value.
             if refinements.as_ref().is_some_and(|r| r.not_null) && actual.is_null() {
                 self.problem(path, "was known not to be null, but is null now");
             }
             return;
         }
         if planned.is_null() {
-            // A collection of blocks may be empty where null was planned.
+            // For nested blocks, an empty collection is the same as null.
             if !(is_block && actual.len() == Some(0)) {
                 let message = self.with_value("was null, but now has a value", "was null, but now", actual);
                 self.problem(path, message);
@@ -124,9 +124,9 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares sets: with unknown elements, only their lengths, as unknown elements may turn out to be equal.
+    /// Compares sets. If the planned set has unknown elements, the applied one may be smaller, because elements may turn out to be equal.
     fn compare_sets(&mut self, (planned, p): (&Value, &[Value]), a: &[Value], path: &Path) {
-        // Elements of a set have no positions: one can be found again only if it is wholly known.
+        // Elements of sets have no keys, so planned and applied elements can be compared only if they are wholly known.
         if planned.is_wholly_known() {
             let lost = p.iter().filter(|v| !a.contains(v)).count();
             if lost > 0 || p.len() != a.len() {

@@ -1,12 +1,12 @@
-//! Configuration of computed blocks in planning requests.
+//! Computed nested blocks, which the provider may set if the configuration has none.
 
 use cty::Value;
 use schema::{BlockSchema, Nesting, Schema};
 
 use super::attribute;
 
-/// Replaces empty collections of computed blocks by null in a configuration: the provider may set them. An unknown
-/// collection counts as configured, and stays. The value has no marks.
+/// Replaces empty collections of computed blocks by null in a configuration, which tells the provider that it may set them. An unknown
+/// collection counts as configured and is not changed. The value must have no marks.
 #[must_use]
 pub fn with_null_blocks(schema: &Schema, config: &Value) -> Value {
     if schema.has_computed_blocks {
@@ -36,7 +36,7 @@ fn block(schema: &BlockSchema, config: &Value) -> Value {
     })
 }
 
-/// Returns true if the provider sets the blocks of this name, which the configuration does not have.
+/// Returns true if the blocks of this name are computed and not configured, so that the provider sets them.
 pub(super) fn is_set_by_provider(schema: &BlockSchema, name: &str, config: &Value) -> bool {
     schema.blocks.get(name).is_some_and(|nested| nested.block.computed) && attribute(config, name).is_null()
 }

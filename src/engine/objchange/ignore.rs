@@ -6,7 +6,7 @@ use schema::BlockSchema;
 
 use super::attribute;
 
-/// Changes that are ignored.
+/// Arguments that `ignore_changes` lists.
 #[derive(Clone, Debug)]
 pub enum Ignore<'p> {
     /// Every argument.
@@ -40,7 +40,7 @@ pub fn ignore_changes(schema: &BlockSchema, prior: &Value, config: &Value, ignor
     }
 }
 
-/// Returns the whole prior object, without values that only the provider can set: a configuration cannot contain them.
+/// Returns the prior object as a configuration: without the values that only the provider can set.
 fn ignore_all(schema: &BlockSchema, prior: &Value) -> Value {
     Value::object(
         schema
@@ -59,13 +59,14 @@ fn ignore_all(schema: &BlockSchema, prior: &Value) -> Value {
     )
 }
 
-/// Replaces the part of `config` at `path` by that of `prior`. A map key that only one of them has is added or removed.
+/// Replaces the part of `config` at `path` by the same part of `prior`. If the path ends at a map element, the element is also added or
+/// removed, so that the map has it exactly if `prior` has it.
 fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
     let Some((step, rest)) = path.split_first() else {
         return prior.clone();
     };
     if let (Step::Index(key), Type::Map(element), true) = (step, config.ty(), rest.is_empty()) {
-        // An element of a map may be missing in one of the values; a null map is the same as an empty one.
+        // The map element may be missing in `config` or in `prior`, and a null map counts as an empty one.
         let Some(key) = key.as_str() else { return config.clone() };
         if !config.is_known() {
             return config.clone();
@@ -102,8 +103,7 @@ fn replace(config: &Value, prior: &Value, path: &[Step]) -> Value {
     if matches!(config.kind(), Kind::Unknown(_) | Kind::Null) {
         return config.clone();
     }
-    // The parts are compared by address: equal siblings must not be replaced, and the step may be an index or a
-    // name.
+    // The part is found by its memory address: other parts may have the same value, and the step may be an index or a name.
     let target = inner as *const Value;
     config.map_parts(|_, part| {
         if std::ptr::eq(part, target) {

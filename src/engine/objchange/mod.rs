@@ -1,5 +1,5 @@
-//! Pure rules for the values of objects: the proposed new object, and valid responses of providers. There are no calls to
-//! providers here, and no addresses. Values have no marks: callers remove them.
+//! Pure rules about the values of objects: how the proposed new object is computed, and which responses of providers are valid. This module
+//! makes no calls to providers and knows no addresses. Callers remove marks from values first.
 
 mod compatible;
 mod computed_blocks;
@@ -19,7 +19,7 @@ use cty::{Path, Type, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub path: Path,
-    /// The rule, without values.
+    /// The broken rule. The message contains no sensitive values.
     pub message: String,
 }
 
@@ -32,7 +32,7 @@ impl Problem {
     }
 }
 
-/// Returns the attribute of an object, or null or unknown where the object itself is.
+/// Returns an attribute of an object. If the object is null or unknown, so is the attribute.
 fn attribute(object: &Value, name: &str) -> Value {
     object.get(name).cloned().unwrap_or_else(|| {
         let ty = object
@@ -49,7 +49,7 @@ fn attribute(object: &Value, name: &str) -> Value {
     })
 }
 
-/// Builds a sequence of the same kind as `like`: a list stays a list, a tuple a tuple.
+/// Builds a list, set or tuple, whichever `like` is.
 fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
     match like.ty() {
         Type::List(e) if items.iter().all(|i| i.ty() == &**e) => Value::list((**e).clone(), items),
@@ -58,7 +58,7 @@ fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
     }
 }
 
-/// Builds a map or object of the same kind as `like`.
+/// Builds a map or an object, whichever `like` is.
 fn rebuild_map(like: &Value, items: Vec<(std::sync::Arc<str>, Value)>) -> Value {
     match like.ty() {
         Type::Map(e) if items.iter().all(|(_, i)| i.ty() == &**e) => {

@@ -9,9 +9,8 @@ use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, NestedObj
 use super::computed_blocks::is_set_by_provider;
 use super::{Problem, at_index, at_key, attribute};
 
-/// Returns the rules that a planned object breaks, for the prior object and the configuration: configured arguments are
-/// planned as configured or keep their prior values, others are null unless they are computed, and blocks correspond
-/// one to one.
+/// Returns the rules that a planned object breaks. Configured arguments must be planned as configured or keep their prior values, other
+/// attributes must be null unless they are computed, and planned blocks must correspond one to one to configured blocks.
 pub fn plan_problems(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     block(schema, prior, config, planned, &Path::root(), &mut problems);
@@ -43,12 +42,12 @@ fn block(schema: &BlockSchema, prior: &Value, config: &Value, planned: &Value, p
             attribute(config, name),
             attribute(planned, name),
         );
-        // The collection must be empty instead of null, even if the provider sets it.
+        // A provider may set computed blocks, but a collection of them must not be planned as null. `nested_block` reports that.
         let in_place = nested.nesting == Nesting::Single || !n.is_null();
         if in_place && is_set_by_provider(schema, name, config) {
             continue;
         }
-        // Most collections of blocks are empty.
+        // A shortcut: most collections of blocks are empty, so no path needs to be built.
         if c.len() == Some(0) && n.len() == Some(0) && !matches!(nested.nesting, Nesting::Single | Nesting::Group) {
             continue;
         }
@@ -66,7 +65,7 @@ fn nested_block(
 ) {
     match schema.nesting {
         Nesting::Single | Nesting::Group => return block(&schema.block, prior, config, planned, path, out),
-        // Blocks of an unknown collection may be planned in any number.
+        // The number of blocks is unknown, so any number may be planned.
         _ if !config.is_known() => return,
         _ if planned.is_null() => {
             return out.push(Problem::new(
@@ -128,7 +127,8 @@ fn nested_block(
                     block(&schema.block, &p, c, n, &at_index(path, i), out);
                 }
             }
-            // The elements of a set cannot be paired: their computed parts may differ.
+            // The elements of sets are not compared: planned elements cannot be paired with configured ones, because computed attributes
+            // may differ.
         }
     }
 }
@@ -147,7 +147,7 @@ fn attributes(
             attribute(config, name),
             attribute(planned, name),
         );
-        // Most attributes are planned as configured, and a path is built only for the others.
+        // Most attributes are planned as configured, so a path is built only for the others.
         if n != c {
             value(schema, &p, &c, &n, &path.attribute(name.clone()), out);
         }
@@ -163,8 +163,7 @@ fn value(
     out: &mut Vec<Problem>,
 ) {
     if schema.write_only {
-        // Write-only attributes are checked for the whole object elsewhere: elements of sets are not compared here, and
-        // the rule applies to providers of the old SDK, too.
+        // Write-only attributes are checked by `planned_write_only`, which also covers elements of sets and providers of the old SDK.
         return;
     }
     if planned == prior && !prior.is_null() && !config.is_null() {
@@ -208,7 +207,7 @@ fn value(
     }
 }
 
-/// Returns true if a planned value is equal to a configured one, apart from unknown values of the configuration.
+/// Returns true if a planned value matches a configured one, whose unknown parts match anything.
 fn same_where_known(config: &Value, planned: &Value) -> bool {
     if !config.is_known() {
         // The provider may refine an unknown value, or leave it unknown.
@@ -244,7 +243,7 @@ fn nested_object(
     path: &Path,
     out: &mut Vec<Problem>,
 ) {
-    // Any plan may be right for a configuration that is not known yet.
+    // The configuration is unknown, so any plan may be valid.
     if !config.is_known() {
         return;
     }
@@ -290,7 +289,7 @@ fn nested_object(
                     ),
                 ));
             } else if nesting == Nesting::List {
-                // Elements of a set have no key that matches planned and configured ones: the provider is trusted there.
+                // Elements of sets are not compared, because planned ones cannot be paired with configured ones.
                 let before = prior.as_seq().unwrap_or_default();
                 for (i, (n, c)) in n.iter().zip(c).enumerate() {
                     let p = before.get(i).cloned().unwrap_or_else(|| Value::null(c.ty().clone()));

@@ -8,10 +8,10 @@ use super::computed_blocks::with_null_blocks;
 use super::ignore::with_ignored_changes;
 use super::proposed::proposed_new;
 
-/// Configuration and proposed new object of a planning request.
+/// Configuration and proposed new object for a planning request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
-    /// The configuration without ignored changes, and with null for computed blocks that are not configured.
+    /// The configuration, with prior values for ignored arguments, and null for computed blocks that are not configured.
     pub config: Value,
     /// The proposed new object.
     pub proposed: Value,
@@ -21,8 +21,8 @@ impl Proposal {
     /// Creates the proposal for a change of an object. Without a prior object, no change is ignored.
     #[must_use]
     pub fn new(schema: &Schema, prior: &Value, config: &Value, ignored: &IgnoreChanges) -> Proposal {
-        // The order matters: the prior object may have blocks where the configuration has none, and ignored values are
-        // proposed, too.
+        // Ignored changes come first, because they can put prior blocks into the configuration, which then are not null. The proposed
+        // object is computed from the result, so that it contains the ignored values.
         let config = with_ignored_changes(&schema.block, prior, config, ignored);
         let config = with_null_blocks(schema, &config);
         Proposal {

@@ -17,7 +17,7 @@ pub fn proposed_new(schema: &BlockSchema, prior: &Value, config: &Value) -> Valu
     } else {
         merge_block(schema, prior, config)
     };
-    // New blocks have no prior values.
+    // Blocks without a prior counterpart are copied from the configuration, including their write-only values.
     without_write_only(schema, &merged)
 }
 
@@ -32,7 +32,8 @@ fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
             merge_nested_block(block, &attribute(prior, name), &attribute(config, name)),
         ));
     }
-    // All objects of a schema share one type, so that comparing their types is comparing one address.
+    // Values get the shared type of the schema, so that comparing the types of two objects only compares pointers. Its attributes are
+    // sorted by name.
     out.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
     Value::object_of(
         &schema.implied_object(),
@@ -41,7 +42,7 @@ fn merge_block(schema: &BlockSchema, prior: &Value, config: &Value) -> Value {
 }
 
 fn merge_nested_block(block: &NestedBlock, prior: &Value, config: &Value) -> Value {
-    // The number of blocks is not known, so there is nothing to pair with the prior ones.
+    // The number of blocks is unknown, so they cannot be paired with prior blocks.
     if !config.is_known() {
         return config.clone();
     }
@@ -68,7 +69,7 @@ fn merge_attributes(
 ) -> Vec<(Arc<str>, Value)> {
     let merged = |name: &Arc<str>, schema: &AttributeSchema| {
         let configured = attribute(config, name);
-        // Write-only values are stored in no object; the provider reads them from the configuration.
+        // Write-only values are not part of the proposed object. The provider reads them from the configuration.
         if schema.write_only {
             return Value::null(schema.implied_type());
         }
@@ -91,8 +92,8 @@ fn merge_attributes(
         .collect()
 }
 
-/// Returns true if a prior value of an optional and computed nested attribute contains a value that only the
-/// configuration can have set. Then it was configured before, and removing it from the configuration removes it.
+/// Returns true if the prior value of a nested attribute contains a value that only the configuration can have set. The attribute was
+/// configured then, and removing it from the configuration must not keep the prior value.
 fn was_configured(schema: &AttributeSchema, prior: &Value) -> bool {
     let AttributeType::Nested(nested) = &schema.ty else {
         return false;
@@ -181,8 +182,8 @@ fn merge_set(
         return config.clone();
     };
     let before = prior.as_seq().unwrap_or_default();
-    // Equal elements first: both sides are in canonical order, so one pass finds the equal elements of large sets. Only the
-    // others are compared pairwise.
+    // Equal elements are matched first: both sides are sorted in the same order, so one pass finds them even in large sets. Only the
+    // remaining elements are compared pairwise.
     let mut used = vec![false; before.len()];
     let mut next = 0;
     let mut matched: Vec<Option<usize>> = items
@@ -253,7 +254,7 @@ fn nested_could_come_from(
     }
     match nesting {
         Nesting::Single | Nesting::Group => prior.is_present() && config.is_present() && test(prior, config),
-        // Elements of a set in a set cannot be matched reliably: only equal ones are.
+        // Elements of a nested set cannot be paired, so such sets must be equal.
         Nesting::Set => false,
         Nesting::List => match (prior.as_seq(), config.as_seq()) {
             (Some(p), Some(c)) => p.len() == c.len() && p.iter().zip(c).all(|(p, c)| p == c || test(p, c)),

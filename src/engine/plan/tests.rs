@@ -61,7 +61,7 @@ fn totals_leave_out_what_changes_no_object() {
         ..Totals::default()
     };
     assert_eq!(totals(&changes), forgotten);
-    // OpenTofu names it.
+    // OpenTofu adds the number of forgotten objects.
     assert_eq!(forgotten.to_string(), "0 to add, 0 to change, 0 to destroy.");
 }
 

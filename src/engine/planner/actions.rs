@@ -24,9 +24,9 @@ use crate::plan::{Action, Mode};
 
 /// Actions that a plan may invoke.
 pub(super) struct ActionSelection {
-    /// The action that the user requests, and the resources that call it if it refers to them.
+    /// The action that the user requests with `-invoke`. If it refers to `caller`, also the resources that trigger it.
     pub(super) invoked: Option<(ConfigAction, BTreeSet<ConfigResource>)>,
-    /// In a destroy plan, the actions that destructions trigger; `None` for all actions.
+    /// In a destroy plan, the only actions that are planned: those that destructions trigger. `None` in other plans.
     destroying: Option<HashSet<ConfigAction>>,
 }
 
@@ -34,7 +34,7 @@ impl ActionSelection {
     pub(super) fn new(config: &Config, schemas: &Schemas, options: &PlanOptions) -> ActionSelection {
         let invoked = options.invoke.as_ref().map(|target| {
             let action = ConfiguredAction::find(config, schemas, &target.config());
-            // A missing action is reported when it is planned.
+            // If the action does not exist, `missing_action` reports that.
             let callers = action
                 .map(|action| requested_callers(config, &action))
                 .unwrap_or_default();
@@ -49,7 +49,7 @@ impl ActionSelection {
         self.destroying.as_ref().is_none_or(|actions| actions.contains(action))
     }
 
-    /// Returns the blocks that the user's request selects.
+    /// Returns the blocks that `-invoke` selects for the plan.
     pub(super) fn selected(&self) -> impl Iterator<Item = Block> {
         let blocks = |(action, callers): &(ConfigAction, BTreeSet<ConfigResource>)| {
             let callers = callers.iter().cloned().map(Block::Resource);
@@ -59,7 +59,7 @@ impl ActionSelection {
     }
 }
 
-/// Returns the actions that destructions trigger.
+/// Returns the actions that `before_destroy` and `after_destroy` events trigger.
 fn destroying(config: &Config) -> HashSet<ConfigAction> {
     let mut out = HashSet::new();
     for node in config.nodes().into_iter().filter(|n| !n.module.actions.is_empty()) {
@@ -81,16 +81,16 @@ pub(super) struct TriggeringChange<'c> {
     pub(super) repetition: &'c Repetition,
 }
 
-/// One reference in the list of a trigger, for one event.
+/// One action in the `actions` list of a trigger, for one event.
 struct Reference<'r> {
     trigger: &'r ActionTrigger,
     reference: &'r ActionRef,
     event: ActionEvent,
-    /// Indexes of the block and of the reference in its list.
+    /// Indexes of the `action_trigger` block, and of the action in its list.
     at: (usize, usize),
 }
 
-/// Returns true if a change with this action has the event.
+/// Returns true if a planned change with this action causes the event.
 fn has_event(action: Action, event: ActionEvent) -> bool {
     match event {
         ActionEvent::BeforeCreate | ActionEvent::AfterCreate => action == Action::Create || action.is_replace(),
@@ -114,9 +114,9 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Plans the invocations that the destruction of an orphan triggers: an instance that the configuration of its
-    /// resource does not have any more. The trigger may depend on the missing part, so no action is invoked if planning
-    /// fails.
+    /// Plans the invocations that the destruction of an orphan triggers: an instance that the configuration of its resource does not have
+    /// any more. The trigger may refer to configuration that was removed, so a failure to plan an invocation is only a warning, and no
+    /// action is invoked.
     pub(super) async fn plan_triggers_of_orphan(&self, p: &PlannedResource<'_>, change: TriggeringChange<'_>) {
         let (planned, mut problems) = self.triggered_invocations(p, &change).await;
         if planned.is_err() {
@@ -133,11 +133,12 @@ impl Planner<'_> {
             );
         }
         self.results().invocations.extend(planned.unwrap_or_default());
-        // The destruction must not fail because of actions that the removed block would have triggered.
+        // The actions of the removed block must not make the destruction fail.
         self.context.evaluator.report(problems.into_iter().map(as_warning));
     }
 
-    /// Returns the invocations that a change triggers, in order; and all problems.
+    /// Returns the invocations that a change triggers, in order, and the problems found. If planning one of them fails, no invocations are
+    /// returned.
     async fn triggered_invocations(
         &self,
         p: &PlannedResource<'_>,
@@ -145,7 +146,7 @@ impl Planner<'_> {
     ) -> (Result<Vec<ActionInvocation>, Reported>, Diagnostics) {
         let mut planned = Ok(Vec::new());
         let mut problems = Diagnostics::new();
-        // A failure does not end the loops below, so that all problems are reported at once.
+        // All triggers are visited even after a failure, so that all problems are reported at once.
         let fail = |planned: &mut Result<_, _>, problems: &mut Diagnostics, failed: EvaluationError| {
             *planned = Err(Reported);
             problems.extend(failed.unreported());
@@ -183,7 +184,7 @@ impl Planner<'_> {
         (planned, problems)
     }
 
-    /// Returns true if the condition of a trigger holds or is not known yet.
+    /// Returns true if the condition of a trigger holds or is unknown.
     fn may_hold(&self, trigger: &ActionTrigger, change: &TriggeringChange<'_>) -> Result<bool, EvaluationError> {
         let Some(condition) = &trigger.condition else {
             return Ok(true);
@@ -207,10 +208,10 @@ impl Planner<'_> {
         let module = &change.address.module;
         let range = &reference.reference.range;
         let mut action = self.configured(&reference.reference.action.in_module(&module.module()))?;
-        // The key is known: instances are expanded.
+        // The resource is expanded, so the key is known.
         let key = key_of(reference.reference, change.repetition)?.unwrap_or_default();
         let address = reference.reference.action.instance(key).absolute(module);
-        // A destroy plan does not visit all blocks, so that the action's dependencies may not be evaluated yet.
+        // A destroy plan visits only some blocks, so the dependencies of the action may not have been evaluated.
         if self.spec.kind.is_destroy() {
             self.dependency_evaluation
                 .evaluate(self.context.evaluator, &Block::Action(action.address.clone()))?;
@@ -231,7 +232,8 @@ impl Planner<'_> {
             about: &about,
         };
         let evaluated = action.evaluate(self.context.evaluator, call, false);
-        // The evaluation of `caller` has recorded a value for the resource, which is not its final one.
+        // `caller` made the evaluator cache a value for the whole resource. The cache is dropped, because other instances of the resource
+        // may still change.
         self.context
             .evaluator
             .forget_resource_value(&change.address.containing_resource());
@@ -260,7 +262,7 @@ impl Planner<'_> {
         ConfiguredAction::find(self.context.inputs.config, self.context.providers.schemas(), address)
     }
 
-    /// Requests the plan of an invocation from the provider. Returns its warnings.
+    /// Requests the plan of an invocation from the provider. Returns the provider's warnings.
     async fn plan_action(
         &self,
         action: &ConfiguredAction<'_>,
@@ -307,7 +309,7 @@ impl Planner<'_> {
         problems
     }
 
-    /// Plans the invocations that the user requests, after everything they refer to has been refreshed.
+    /// Plans the invocations that the user requests. Everything that the action refers to must have been refreshed.
     pub(super) async fn plan_requested(&self, target: &AbsActionInstance) -> Result<(), Reported> {
         let address = target.config();
         let action = self.configured(&address).map_err(|d| self.context.fail(d))?;
@@ -333,7 +335,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the instances of a resource in the state that can call an action.
+    /// Returns the instances of a resource that exist in the state, and are targeted if there are targets. Fails if none exists.
     fn existing_callers(
         &self,
         caller: &ConfigResource,
@@ -396,7 +398,7 @@ impl Planner<'_> {
             let evaluated = action.evaluate(evaluator, call, false);
             let (config, warnings) = evaluated.map_err(|e| self.context.fail(e.unreported()))?;
             evaluator.report(warnings);
-            // Nothing is applied before the invocation, so its unknown values cannot become known.
+            // The plan changes nothing before the invocation, so unknown values would stay unknown.
             if !config.is_wholly_known() {
                 return Err(self.context.fail(
                     Diagnostic::error(
@@ -425,7 +427,7 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the resources that trigger an action, if its configuration refers to them.
+/// Returns the resources that trigger an action, if the configuration of the action refers to `caller`.
 pub(super) fn requested_callers(config: &Config, action: &ConfiguredAction<'_>) -> BTreeSet<ConfigResource> {
     let refers = action.block.config.as_ref().is_some_and(|body| {
         let (references, _) = references_in_body(body, &action.schema.block);
@@ -439,7 +441,8 @@ pub(super) fn requested_callers(config: &Config, action: &ConfiguredAction<'_>) 
         .collect()
 }
 
-/// Checks that a configuration can be stored in the plan: an invocation by a destruction is not evaluated again.
+/// Checks that the configuration of an action can be stored in the plan. If a destruction triggers the action, apply uses the stored
+/// configuration without evaluating it again.
 fn check_storable(config: &Value, action: &ConfiguredAction<'_>) -> Result<(), Diagnostic> {
     if !config.is_wholly_known() {
         return Err(Diagnostic::error(

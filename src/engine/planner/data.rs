@@ -53,8 +53,7 @@ impl Planner<'_> {
             return self.deferred_read(p, address, block, (&config, &marks), reason);
         }
         let nested = block.check.as_ref();
-        // The assertion is about the time of the check, so the data source of a check block is read in any
-        // case.
+        // A check is about the present, so its data source is read even if a partial refresh leaves other data sources out.
         if nested.is_none()
             && let Some(stored) = self.unread_data(p, address, &config)
         {
@@ -67,7 +66,7 @@ impl Planner<'_> {
         if let Some(check) = nested
             && self.spec.kind.compares_with_configuration()
         {
-            // The data source of a check is read again after apply.
+            // Apply reads the data source of a check again, so that the check is about the changed objects.
             let value = match &read {
                 Some(value) => value.clone(),
                 None => not_read_yet(p.schema, &config),
@@ -96,7 +95,7 @@ impl Planner<'_> {
         evaluator.check_postconditions(instance, Some(value), severity)
     }
 
-    /// Puts the result of a read into the prior state, and makes it available to expressions.
+    /// Stores the result of a read in the prior state, and sets it in the evaluator.
     fn set_result(
         &self,
         p: &PlannedResource<'_>,
@@ -104,7 +103,7 @@ impl Planner<'_> {
         value: &Value,
     ) -> Result<(), Reported> {
         let object = encode_data(p.schema, value).map_err(|d| self.context.fail(d))?;
-        // An unchanged result keeps the stored object, so that it is shared with the state and not written again.
+        // If the result has not changed, the stored object stays in the state, so that nothing is written for it.
         let stored = self.context.inputs.state.current(address);
         if stored.is_none_or(|old| **old != object) {
             self.prior()
@@ -114,7 +113,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the configuration of a data source, without marks, after the provider has validated it; and its marks.
+    /// Validates the configuration of a data source with the provider. Returns the configuration without marks, and its marks.
     async fn validated_data_config(
         &self,
         p: &PlannedResource<'_>,
@@ -137,7 +136,7 @@ impl Planner<'_> {
         Ok((config, marks))
     }
 
-    /// Plans the read of a data source that belongs to a check.
+    /// Plans the read during apply of a data source that belongs to a check.
     fn add_read_of_check(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, after: Value) {
         self.add(
             ResourceChange {
@@ -160,7 +159,7 @@ impl Planner<'_> {
         );
     }
 
-    /// Plans a read during apply; in plans without apply operations, the stored result stays in effect.
+    /// Defers a read to apply. In plans whose apply does not read data sources, expressions refer to the stored result.
     fn deferred_read(
         &self,
         p: &PlannedResource<'_>,
@@ -175,7 +174,7 @@ impl Planner<'_> {
                 .record(&Checked::Resource(address.clone()), &Status::Unknown);
         }
         if !self.spec.kind.compares_with_configuration() {
-            // No operation will make the configuration known, so the stored result stays in effect.
+            // The apply of this plan does not read data sources, so expressions refer to the stored result.
             if let Some(stored) = self.stored_data(p, address) {
                 self.context.evaluator.set_object(address, stored.marked(p.schema));
             }
@@ -183,7 +182,7 @@ impl Planner<'_> {
         }
         let after = with_marks(not_read_yet(p.schema, config), marks, p.schema);
         self.context.evaluator.set_object(address, after.clone());
-        // The stored result is not shown as the prior object: a read replaces it and does not change it.
+        // The plan shows a read with no prior object, because a result is not an update of the stored one.
         let before = Value::null(p.schema.implied_type());
         self.prior().set_current(address, &p.provider_address, None);
         self.add(
@@ -208,7 +207,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Requests the result of a data source, or shares one.
+    /// Requests the result of a data source, or returns the result of an equal data source.
     async fn data_answer(
         &self,
         p: &PlannedResource<'_>,
@@ -236,7 +235,7 @@ impl Planner<'_> {
         Ok(answer)
     }
 
-    /// Reads a data source. If it belongs to a check, a failure is one of the check, and there is no object.
+    /// Reads a data source. If the data source of a check cannot be read, the check fails instead of the plan, and the result is `None`.
     async fn read_data(
         &self,
         p: &PlannedResource<'_>,
@@ -289,7 +288,7 @@ impl Planner<'_> {
                     address,
                     deposed,
                     action,
-                    // The sensitive attributes are marked first: an id may be sensitive, and events are shown.
+                    // Events are displayed, and the `id` attribute may be sensitive, so sensitive attributes are marked first.
                     id: identity(&schema::marking::mark_sensitive(&p.schema.block, value.clone())),
                     elapsed,
                 });
@@ -307,7 +306,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns true if the data source may have the answer to a read with equal arguments, see [`crate::data_reads`].
+    /// Returns true if the data source may share the answer of an equal read, see [`crate::data_reads`].
     async fn may_share_read(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance) -> bool {
         let config = self.context.inputs.config;
         let ordered = p.block.is_none_or(|block| !block.depends_on.is_empty())
@@ -318,7 +317,7 @@ impl Planner<'_> {
         if ordered || self.context.providers.has_stand_in(&p.provider_address) {
             return false;
         }
-        // An override of this object has a provider of its own.
+        // If an override applies to this object, its provider is another one than that of its configuration.
         let usual = self.context.providers.get(&p.provider_address).await;
         usual.is_ok_and(|usual| Arc::ptr_eq(&usual, &p.provider))
     }
@@ -329,10 +328,12 @@ impl Planner<'_> {
         decode(p.schema, stored, address).ok()
     }
 
-    /// Returns true if the read must wait for planned changes. These are changes of the managed resources in `depends_on` (of
-    /// the block, or of the calls of its module), and of those that the configuration refers to, even if the referenced values
-    /// are known, because the data source may read what these resources create. A data source in `depends_on` changes nothing,
-    /// so its own deferral delays no other read. With conditions, changes of all direct and indirect dependencies count.
+    /// Returns true if the read must wait for planned changes of managed resources.
+    ///
+    /// These are the resources in `depends_on`, of the block or of the calls of its module, and the resources that the configuration refers
+    /// to. They count even if the referenced values are known, because the data source may read what the resources create. A data source in
+    /// `depends_on` changes nothing, so it does not delay other reads. If the data source has preconditions or postconditions, all its
+    /// direct and indirect dependencies count.
     fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {
         let Some(block) = p.block else { return false };
         let results = self.results();
@@ -340,8 +341,7 @@ impl Planner<'_> {
             return false;
         }
         let own = &p.address.module;
-        // The conditions are evaluated after the objects have changed, so any pending dependency delays the
-        // read.
+        // Conditions must be evaluated after all dependencies have changed, so any planned change of a dependency delays the read.
         let has_conditions = !(block.lifecycle.preconditions.is_empty() && block.lifecycle.postconditions.is_empty());
         if has_conditions
             && self
@@ -393,11 +393,11 @@ impl Planner<'_> {
                     .pending
                     .iter()
                     .filter(|r| r.resource.mode == addrs::Mode::Managed);
-                // As in Terraform, a module includes its own dependencies.
+                // As in Terraform, a reference to a module includes what the module depends on.
                 let before = LazyCell::new(|| self.context.blocks.resources_before_module(&below));
                 pending.any(|r| below.contains(&r.module) || before.contains(r))
             }
-            // A value is replaced by the resources that it depends on.
+            // A local value or variable stands for the resources that it depends on.
             Referenceable::Local(name) => self.made_from_pending(&results, Block::Local(module.clone(), name.clone())),
             Referenceable::Variable(name) => {
                 self.made_from_pending(&results, Block::Variable(module.clone(), name.clone()))

@@ -1,4 +1,4 @@
-//! Decision on the action for one object, from the plan of the provider and the lifecycle arguments.
+//! Decision on the action for one object, from the planned change of the provider and the lifecycle arguments.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ use crate::instance::{PROVIDER_BUG, StoredObject, located, planned_write_only, u
 use crate::objchange::{Problem, Proposal, plan_problems};
 use crate::plan::{Action, Reason, ResourceChange};
 
-/// The result of a planning call, with the action that follows from it.
+/// The planned change of an object, with the action that was decided.
 pub(super) struct Decision {
     pub(super) action: Action,
     pub(super) reason: Reason,
@@ -61,7 +61,7 @@ impl Decision {
     }
 }
 
-/// Creates a decision that needs no second planning call.
+/// Creates a decision without replacement paths.
 fn decided(action: Action, reason: Reason, planned: PlannedChange) -> Decision {
     Decision {
         action,
@@ -86,7 +86,7 @@ impl Planner<'_> {
         let block = p.block.ok_or(Reported)?;
         let null = Value::null(p.schema.implied_type());
         let tainted = stored.is_some_and(StoredObject::is_tainted);
-        // A tainted object is replaced in any case, so the change is planned as a creation.
+        // A tainted object is always replaced, so the change is planned as a creation.
         let prior = match stored {
             Some(stored) if !tainted => stored.value.clone(),
             _ => null.clone(),
@@ -108,7 +108,7 @@ impl Planner<'_> {
             Action::DeleteThenCreate
         };
         let triggered = self.triggered(p, address, repetition, stored)?;
-        // `replace_triggered_by` is shown as the reason even if there are others, and for new objects, too.
+        // `replace_triggered_by` takes precedence over other reasons, and is also shown for new objects.
         let because = |reason| if triggered { Reason::ReplaceByTriggers } else { reason };
         if stored.is_none() {
             return Ok(decided(Action::Create, because(Reason::None), first));
@@ -121,7 +121,7 @@ impl Planner<'_> {
         let requested = self.spec.options.force_replace.contains(address);
         let equal = first.planned == prior;
         if equal {
-            // Shares memory: most objects of most plans stay as they are.
+            // The planned object shares memory with the prior one, because most objects of most plans do not change.
             first.planned = prior;
         }
         let reason = if requested || triggered {
@@ -134,7 +134,7 @@ impl Planner<'_> {
             self.check_identity(p, address, first.identity.as_ref(), true)?;
             return Ok(decided(action, Reason::None, first));
         };
-        // The second plan has no prior object: computed attributes have no prior value, and `ignore_changes` has no
+        // The new object is planned without a prior object, so computed attributes keep no prior values, and `ignore_changes` has no
         // effect.
         let second = self
             .provider_plan(p, address, &null, propose(&null), (first.private, first.identity))
@@ -145,7 +145,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Rejects a planned change whose required replacement is for a path that neither object has.
+    /// Reports an error if the provider requires replacement for a path that exists neither in the old nor in the new object.
     fn check_replace_paths(
         &self,
         p: &PlannedResource<'_>,
@@ -153,8 +153,7 @@ impl Planner<'_> {
         prior: &Value,
         change: &PlannedChange,
     ) -> Result<(), Reported> {
-        // The paths are checked in the old and the new object: a change can add the element that forces the
-        // replacement, or remove it.
+        // Both objects are checked, because a change can add or remove the element that forces the replacement.
         let strays = change
             .requires_replace
             .iter()
@@ -173,8 +172,8 @@ impl Planner<'_> {
         self.context.report(problems.collect())
     }
 
-    /// Returns true if a `replace_triggered_by` argument applies: the resource or instance that it names is updated,
-    /// replaced, or created again, or the attribute that it names changes.
+    /// Returns true if a `replace_triggered_by` argument applies: the resource or instance that it names is updated, replaced or created
+    /// again, or the attribute that it names changes.
     fn triggered(
         &self,
         p: &PlannedResource<'_>,
@@ -206,9 +205,8 @@ impl Planner<'_> {
         Ok(false)
     }
 
-    /// Returns true if the trigger is created again: it existed when the dependent object was applied, and was then
-    /// deleted outside or lost from the state. A new trigger, such as a further instance of a resource, replaces
-    /// nothing.
+    /// Returns true if the trigger is created again: it existed when the dependent object was applied, and was then deleted outside or lost
+    /// from the state. A trigger that is new, such as a further instance of a resource, does not cause a replacement.
     fn is_created_anew(
         &self,
         results: &PlanResults,
@@ -220,7 +218,7 @@ impl Planner<'_> {
         let Some(created) = results.created.get(resource) else {
             return false;
         };
-        // The recorded dependency proves that the trigger existed then.
+        // The state records a dependency only on a resource that existed when the dependent object was applied.
         if !stored.object.dependencies.contains(&resource.config()) {
             return false;
         }
@@ -236,7 +234,7 @@ impl Planner<'_> {
             return true;
         }
         let after = path.get(&change.after);
-        // The value before is known only for an object that was found deleted.
+        // The previous value is known only if the refresh found the object deleted. It is then in the drift.
         let vanished = results.drift.iter().find(|drift| drift.address == change.address);
         match vanished {
             Some(drift) => path.get(&drift.before) != after,
@@ -244,8 +242,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Parses a `replace_triggered_by` expression: a resource, perhaps one instance of it, perhaps an attribute of that
-    /// instance.
+    /// Parses a `replace_triggered_by` expression: a reference to a resource, an instance of it, or an attribute of an instance.
     fn trigger(
         &self,
         expr: &Expr,
@@ -272,7 +269,7 @@ impl Planner<'_> {
             _ => return Ok(None),
         };
         if let Some(key) = key {
-            // References without an expression as key are checked in validation.
+            // Validation has checked the attributes in references whose keys are constant, but not with a key expression.
             self.check_trigger_path(&resource, &address.module.module(), steps)?;
             let scope = self
                 .context
@@ -289,7 +286,7 @@ impl Planner<'_> {
             })?);
         }
         if found.is_none() && !path.0.is_empty() {
-            // The reference is to an attribute of a resource without `count` and `for_each`.
+            // A reference to an attribute of a resource without `count` and `for_each`.
             found = Some(InstanceKey::None);
         }
         Ok(Some((resource.absolute(&address.module), found, path)))
@@ -362,7 +359,7 @@ impl Planner<'_> {
         Ok(change)
     }
 
-    /// Checks an identity that the provider has returned. With `known`, all of it must be known.
+    /// Checks an identity that the provider has returned. With `known`, unknown parts are errors.
     pub(super) fn check_identity(
         &self,
         p: &PlannedResource<'_>,
@@ -376,14 +373,14 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the paths that require replacement and whose values change, without repetitions. The prior value of a
-/// write-only attribute is not stored, so the provider is believed there.
+/// Returns the paths that require replacement and whose values change, without duplicates. The prior value of a write-only attribute is not
+/// stored, so its paths are assumed to change.
 fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &PlannedChange) -> Vec<Path> {
     let mut named = HashSet::new();
     change
         .requires_replace
         .iter()
-        // Some providers name a path several times.
+        // Some providers return the same path several times.
         .filter(|path| named.insert(path.to_string()))
         .filter(|path| {
             let (was, will) = (path.get(prior), path.get(&change.planned));
@@ -393,7 +390,7 @@ fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &Planned
         .collect()
 }
 
-/// Returns true if a value has a part at a path, or is unknown on the way there and may have one.
+/// Returns true if a value has a part at a path. If the path leads into an unknown value, the part is assumed to exist.
 fn leads_somewhere(path: &Path, value: &Value) -> bool {
     let mut at = value;
     for step in &path.0 {

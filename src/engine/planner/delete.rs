@@ -55,12 +55,12 @@ impl Planner<'_> {
             self.forget_stored(p, address, &stored, None, kept.reason(reason));
             return Ok(());
         }
-        // The plan shows the stored object, and changes outside of it as drift, as Terraform does. A destroy plan shows the
-        // refreshed object, as it has no drift.
+        // As in Terraform, the plan shows the stored object, and its changes outside of Terraform separately as drift. A destroy plan shows
+        // no drift, so it shows the refreshed object.
         let shown = if self.spec.kind.is_destroy() { &stored } else { &was };
         self.plan_delete(p, address, &stored, shown, None, reason).await?;
         self.note_lost_provisioners(p, address, &stored);
-        // The change stays in the plan, so that users see what prevent_destroy forbids.
+        // The change is added before the error, so that the plan shows what `prevent_destroy` forbids.
         self.check_prevent_destroy(p, address)?;
         let triggers = p.block.is_some_and(|block| !block.lifecycle.action_triggers.is_empty());
         if !(triggers && self.spec.kind.plans_actions()) {
@@ -80,10 +80,10 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Records a warning that destroy-time provisioners do not run, because their block was removed.
+    /// Records a warning that the destroy-time provisioners of an object do not run, because its block was removed.
     fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
         let types = &stored.object.destroy_provisioners;
-        // The provisioners of a tainted object would be skipped in any case.
+        // A tainted object runs no destroy-time provisioners, so it needs no warning.
         if p.block.is_some() || types.is_empty() || stored.is_tainted() {
             return;
         }
@@ -134,7 +134,7 @@ impl Planner<'_> {
             self.context.report(located(answer.diagnostics, None, address))?;
             let read = answer.value;
             if read.object.is_null() {
-                // The object does not exist any more.
+                // The object was deleted outside of Terraform.
                 self.prior().set_deposed(address, &p.provider_address, key, None);
                 return Ok(());
             }
@@ -152,7 +152,7 @@ impl Planner<'_> {
             changed = stored.value != now.value || learns_marks(&stored, &now, p.schema);
             stored = now;
         }
-        // Apply reads the object from the state of the plan, where it must have the form of the current schema.
+        // Apply takes the object from the prior state of the plan, where it must follow the current schema.
         if let Some(object) = self.refreshed_form(p, &stored, changed)? {
             let provider = self.recorded_provider(p, address);
             self.prior().set_deposed(address, &provider, key.clone(), Some(object));
@@ -164,8 +164,8 @@ impl Planner<'_> {
             .await
     }
 
-    /// Returns the source of the decision that an object leaves the state without being destroyed. A `removed` block is
-    /// the latest decision: it overrules the decision of a removed block, which the state records.
+    /// Returns where it was decided that an object is not destroyed when it leaves the state; `None` if it is destroyed. A `removed` block
+    /// is a newer decision than the setting of a removed resource block, which the state records, so it takes precedence.
     fn kept(&self, p: &PlannedResource<'_>, object: &Object) -> Option<Kept> {
         let removals = self.spec.removals;
         if p.keeps_objects() {
@@ -182,7 +182,7 @@ impl Planner<'_> {
         object.skip_destroy.then_some(Kept::ByState)
     }
 
-    /// Plans to forget an object. It is not refreshed.
+    /// Plans to forget an object without refreshing it.
     async fn forget(
         &self,
         p: &PlannedResource<'_>,
@@ -246,7 +246,7 @@ impl Planner<'_> {
             .schemas()
             .providers
             .get(&p.provider_address.provider);
-        // Other providers do not expect to plan a destruction.
+        // Only providers with this capability expect a plan whose proposed object is null.
         if capabilities.is_some_and(|s| s.capabilities.plan_destroy) {
             let ty = &address.resource.resource.ty;
             let answer = p
@@ -274,8 +274,8 @@ impl Planner<'_> {
             private = answer.value.private;
             planned_identity = answer.value.identity;
         }
-        // Either the object was created this way, or the configuration says so now. In both cases its destruction
-        // belongs to the last group.
+        // The object was created with create_before_destroy, or the configuration has it now. In both cases it is destroyed in the last
+        // group.
         let create_before_destroy =
             stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
         self.add(
@@ -301,7 +301,7 @@ impl Planner<'_> {
     }
 }
 
-/// Builds the error for a provider that plans an object although it is to be destroyed.
+/// Builds the error for a provider that planned an object where null is required, because the object is to be destroyed.
 fn planned_object(p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Diagnostic {
     let detail = format!(
         "Provider \"{}\" planned an object for {address}, which is to be destroyed, where null is required. This is a bug in the \
@@ -311,7 +311,7 @@ fn planned_object(p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Dia
     Diagnostic::error("Provider produced invalid plan", detail).about(address)
 }
 
-/// Source of the decision that an object leaves the state without being destroyed.
+/// Where it was decided that an object leaves the state without being destroyed.
 #[derive(Clone, Copy)]
 enum Kept {
     ByConfiguration,
@@ -319,7 +319,7 @@ enum Kept {
 }
 
 impl Kept {
-    /// Returns the reason of the change; `without` for a decision of the configuration.
+    /// Returns the reason for the change. For a decision of the configuration, it is `without`.
     fn reason(self, without: Reason) -> Reason {
         match self {
             Kept::ByConfiguration => without,

@@ -20,7 +20,7 @@ use super::{Planner, relevance, targets};
 use crate::removals;
 
 impl Planner<'_> {
-    /// Sets the known root outputs in the prior state, from which apply starts.
+    /// Sets the known root outputs in the prior state, with which apply starts.
     pub(super) fn keep_known_outputs(&self, outputs: &BTreeMap<Arc<str>, crate::plan::OutputChange>) {
         if self.spec.kind.is_destroy() {
             return;
@@ -60,14 +60,14 @@ impl Planner<'_> {
         skipped: impl Fn(&Block) -> bool,
     ) -> Plan {
         let mut results = std::mem::take(&mut *self.results());
-        // This method is called before the plan takes over the prior state.
+        // Must be called before the plan takes the prior state, which is done below.
         self.keep_known_outputs(&outputs);
-        // Instances are planned concurrently; sorting makes equal plans equal files.
+        // Instances are planned concurrently. The changes are sorted, so that equal plans have equal files.
         let (mut changes, mut planned) = (results.changes, results.planned);
         sort_both(&mut changes, &mut planned, |a, b| {
             (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed))
         });
-        // The list grew by doubling, and stays until the end of an apply.
+        // The vector has spare capacity from growing, and lives until the end of apply.
         changes.shrink_to_fit();
         let mut drift = results.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
@@ -130,7 +130,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the values of the root variables in the form of a plan: ephemeral ones are null.
+    /// Returns the values of the root variables for the plan. Ephemeral ones are null.
     fn variables(&self) -> BTreeMap<Arc<str>, Value> {
         let inputs = &self.context.inputs;
         let variables = inputs.config.root.module.variables.iter();
@@ -145,7 +145,7 @@ impl Planner<'_> {
         values.collect()
     }
 
-    /// Returns the plan, if it can be shown, with the diagnostics about the plan as a whole.
+    /// Returns the plan, unless it cannot be displayed, and adds the diagnostics about the plan as a whole.
     pub(super) fn conclude(&self, plan: Plan, mut diagnostics: Diagnostics) -> (Option<Plan>, Diagnostics) {
         let options = self.spec.options;
         diagnostics.extend(targets::warning(options));
@@ -167,7 +167,7 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
-    /// Returns the warning about orphans in or outside of the targets that instances outside of the targets need.
+    /// Returns the warning about targeted orphans on which other objects depend that are not targeted.
     pub(super) fn needed_outside(&self) -> Option<Diagnostic> {
         let mut results = self.results();
         let mut kept = std::mem::take(&mut results.kept_for_others);
@@ -183,7 +183,7 @@ impl Planner<'_> {
         if lost.is_empty() {
             return None;
         }
-        // Instances are planned concurrently; the order of the text must not depend on that.
+        // Instances are planned concurrently, so the list is sorted to make the message reproducible.
         lost.sort();
         let lines: String = lost
             .iter()
@@ -216,7 +216,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// Returns the outputs of all module instances except the root module, without those that are null.
+    /// Returns the outputs of all module instances except the root module, without outputs that are null.
     fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
         let mut out = Vec::new();
         if self.spec.kind.is_destroy() {
@@ -229,7 +229,7 @@ impl Planner<'_> {
                     continue;
                 }
                 let evaluator = &self.context.evaluator;
-                // These outputs have no stored values, so null is no change.
+                // The state does not store these outputs, so an output that is null counts as unchanged.
                 let is_null = |at: &addrs::ModuleInstance| evaluator.output(at, node, name).is_ok_and(|v| v.is_null());
                 let instances = evaluator.module_instances(&node.path).unwrap_or_default();
                 let changed = instances.into_iter().filter(|instance| !is_null(instance));
@@ -268,14 +268,14 @@ impl Planner<'_> {
             if graph.cycle().is_none() {
                 return graph;
             }
-            // The configuration reverses dependencies that the state records. The objects were created in the
-            // recorded order, so that order is used.
+            // The configuration reverses some dependencies that the state records. The recorded ones are those with which the objects were
+            // created, so only they are used.
             let graph = ExecGraph::build(planned, &dependencies, false);
             if graph.cycle().is_none() {
                 return graph;
             }
-            // The recorded dependencies have a cycle, because a refresh adds those of the configuration. The objects
-            // must be destroyable nevertheless.
+            // Even the recorded dependencies have a cycle, which is possible because a refresh adds the dependencies of the configuration.
+            // Some are left out, so that the objects can be destroyed.
             let planned = without_circles(planned, &dependencies);
             return ExecGraph::build(&planned, &dependencies, false);
         }
@@ -287,8 +287,8 @@ impl Planner<'_> {
 fn sort_both<A, B>(sorted: &mut [A], other: &mut [B], compare: impl Fn(&A, &A) -> Ordering) {
     let mut sources: Vec<usize> = (0..sorted.len()).collect();
     sources.sort_by(|a, b| compare(&sorted[*a], &sorted[*b]));
-    // Both lists are reordered in place, because the lists are the largest part of a plan: a list of pairs would double the
-    // memory. Each cycle of the permutation is followed once.
+    // The lists are the largest part of a plan, so they are reordered in place: a list of pairs would double the memory. Each cycle of the
+    // permutation is followed once.
     for start in 0..sources.len() {
         let mut at = start;
         while sources[at] != start {
@@ -319,8 +319,8 @@ fn cyclic(plan: &Plan, cycle: &[crate::execgraph::Operation]) -> Diagnostic {
     )
 }
 
-/// Removes cycles of recorded dependencies from destructions. Dependencies that the configuration has as well are left
-/// out first; if a cycle remains, so are all other dependencies in it.
+/// Leaves out recorded dependencies of destructions that form a cycle: first those that the configuration has as well, and if a cycle
+/// remains, all other dependencies in it.
 fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Planned> {
     let mut planned = planned.to_vec();
     for configured_only in [true, false] {
@@ -329,7 +329,7 @@ fn without_circles(planned: &[Planned], dependencies: &Dependencies) -> Vec<Plan
         let mut node = |graph: &mut DiGraph<_, _>, r: &ConfigResource| {
             *index.entry(r.clone()).or_insert_with(|| graph.add_node(r.clone()))
         };
-        // Instances of a resource mostly have the same dependencies, so each edge is added once.
+        // Most instances of a resource have the same dependencies, so duplicate edges are skipped.
         let mut drawn: HashSet<(&ConfigResource, &ConfigResource)> = HashSet::new();
         for p in &planned {
             for d in p.state_dependencies.iter().filter(|d| drawn.insert((&p.resource, *d))) {
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn other_list_follows_the_order_of_the_sorted_one() {
         for n in [0, 1, 2, 7, 100] {
-            // Multiples of a number without common divisors: a permutation with cycles of several lengths.
+            // 37 has no common divisor with `n`, so this is a permutation. It has cycles of several lengths.
             let mut numbers: Vec<usize> = (0..n).map(|i| (i * 37 + 5) % n).collect();
             let mut texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
             sort_both(&mut numbers, &mut texts, Ord::cmp);

@@ -1,6 +1,5 @@
-//! Generated configuration for imported objects without a resource block. First the resource is planned with an empty
-//! block. After the import, the block is generated from the object as text and parsed, so that the plan is that of the
-//! generated file.
+//! Generated configuration for imported objects without a resource block. First the resource is planned with an empty block. After the
+//! import, the block is generated from the object as text and parsed, so that the plan is the same as with the generated file.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use super::{PlannedResource, Planner};
 use crate::eval::Reported;
 use crate::instance::located;
 
-/// Returns the address of the resource for which an import lacks a block that can be generated.
+/// Returns the target of an import, if a block can be generated for it: a single instance in the root module, without `for_each`.
 pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
     import
         .to_instance
@@ -34,8 +33,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
         if config.resource(&import.to_resource).is_some() || state.current(address).is_some() {
             continue;
         }
-        // The generated body is empty at first; problems such as missing arguments are reported at the start of
-        // the import block.
+        // The body is empty until it is generated. Problems such as missing arguments are reported at the start of the import block.
         let range = import.range.clone();
         let at = Range {
             end: range.start,
@@ -69,7 +67,7 @@ pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
     out
 }
 
-/// Generates the block of an object with this configuration; returns its text, and the parsed block.
+/// Generates the resource block of an object. Returns its text, the parsed block, and the diagnostics of parsing.
 pub(super) fn block(
     address: &AbsResourceInstance,
     schema: &Schema,
@@ -78,7 +76,7 @@ pub(super) fn block(
     config: &Generated,
 ) -> (String, Resource, Diagnostics) {
     let named = like.provider_ref.as_ref().map(|provider| &provider.config);
-    // The implied provider needs no argument.
+    // If the provider configuration is the default one of the resource type, no `provider` argument is written.
     let named = named.filter(|p| &*p.name != like.address.implied_provider() || p.alias.is_some());
     let named = named.map(|local| local_name(local, provider_key));
     let text = resource_text(&address.resource.resource, named.as_deref(), schema, config);
@@ -96,16 +94,16 @@ pub(super) fn block(
     (text, block, problems)
 }
 
-/// Source of a generated configuration.
+/// Values for a generated block.
 pub(super) enum Generated {
-    /// Configuration from the provider.
+    /// A configuration that the provider has generated.
     ByProvider(Value),
-    /// The object itself, from which the arguments are guessed.
+    /// The object itself: which of its attributes are arguments is guessed.
     FromObject(Value),
 }
 
 impl Planner<'_> {
-    /// Returns the configuration that describes an object: that of the provider, if it generates configuration.
+    /// Returns the configuration for an object if the provider can generate it, and otherwise the object itself.
     pub(super) async fn generated_config(
         &self,
         p: &PlannedResource<'_>,
@@ -123,7 +121,7 @@ impl Planner<'_> {
         let answer = p.provider.generate_config(ty, object).await;
         let answer = answer.map_err(|d| self.context.fail(d))?;
         self.context.report(located(answer.diagnostics, None, address))?;
-        // The text is printed or becomes a file, so it must not contain write-only values.
+        // The text is displayed or written to a file, so it must not contain write-only values.
         let config = without_write_only(&schema.block, &answer.value);
         Ok(Generated::ByProvider(mark_sensitive(&schema.block, config)))
     }
@@ -181,10 +179,10 @@ pub(super) fn local_name(provider: &LocalProviderConfig, key: Option<&Arc<str>>)
     }
 }
 
-/// Context of a rendered value.
+/// Settings for rendering a value.
 #[derive(Clone, Copy)]
 struct Guess {
-    /// Set if the value is an object, whose arguments are guessed, and not a configuration.
+    /// Set if the value is an object whose arguments are guessed.
     guessed: bool,
     /// Set in the outermost block.
     outermost: bool,
@@ -198,8 +196,8 @@ impl Guess {
         }
     }
 
-    /// Returns the value of an argument. In an object, an attribute that only the provider sets is no argument; the
-    /// legacy SDK has an optional `id` that must not be set, and no null strings.
+    /// Returns the value of an argument. An attribute of an object that only the provider sets is not an argument. Objects of the legacy
+    /// SDK have an optional `id` that must not be set, and empty strings in place of null.
     fn argument<'v>(self, name: &str, schema: &AttributeSchema, value: Option<&'v Value>) -> Option<&'v Value> {
         let value = value.filter(|value| !value.is_null())?;
         let settable = schema.required || schema.optional;
@@ -209,7 +207,7 @@ impl Guess {
     }
 }
 
-/// Returns true if an argument is left out: it is deprecated, or it has no value and the provider sets it.
+/// Returns true if an argument is not written: it is deprecated, or it has no value and the provider may set it.
 fn left_out(schema: &AttributeSchema, value: Option<&Value>) -> bool {
     schema.deprecated || (value.is_none() && (schema.computed || !(schema.required || schema.optional)))
 }
@@ -254,10 +252,10 @@ fn write_attribute(out: &mut String, name: &str, schema: &AttributeSchema, value
     out.push('\n');
 }
 
-/// Parses a string that is a JSON array or object.
+/// Parses a string that contains a JSON array or object.
 fn structure(text: &str) -> Option<Value> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
-    // Strings such as `1` and `true` are valid JSON, too, but stay strings.
+    // Strings such as `1` and `true` are valid JSON, but must stay strings.
     if !(json.is_array() || json.is_object()) {
         return None;
     }
@@ -281,7 +279,7 @@ fn nested_attribute(
         Nesting::List | Nesting::Set => ("[", "]"),
         _ => ("{", "}"),
     };
-    // The value of a sensitive attribute must not get into a file; a comment shows that it exists.
+    // Sensitive values must not be written to the file. A comment shows that the attribute exists.
     if schema.sensitive || !value.marks().is_empty() {
         let _ = writeln!(out, "{name} = {open}{close} # sensitive");
         return;
@@ -328,7 +326,7 @@ fn nested_attribute(
 }
 
 fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value, guess: Guess) {
-    // As in Terraform: the generated file would hold the secret in plain text.
+    // As in Terraform, an identity with a sensitive part is refused, because the file would contain it in plain text.
     if !value.marks().is_empty() {
         let _ = writeln!(out, "{name} {{}} # sensitive");
         return;

@@ -30,15 +30,14 @@ pub(super) struct Imported {
     pub(super) by: ImportedBy,
 }
 
-/// Object that an import block or the command `import` names.
+/// Object to import, as an import block or the command `import` identifies it.
 pub(super) struct Requested {
     target: ImportTarget,
-    /// Set if the ID or identity has a sensitive part, so that only the provider may see it.
+    /// Set if a part of the ID or identity is sensitive, so that it must not be displayed.
     sensitive: bool,
 }
 
-/// Instances of a resource that are to be imported, with their blocks, the module instances in which these are
-/// evaluated, and the value of `each` in them.
+/// Imports of a resource's instances: the import block, the module instance in which it is evaluated, and its `each`.
 pub(super) type Imports<'c> = HashMap<AbsResourceInstance, (&'c Import, ModuleInstance, Repetition)>;
 
 fn no_configuration(detail: String) -> Diagnostic {
@@ -54,14 +53,14 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     }
 }
 
-/// Returns the only object that a provider has returned for an import. The error has a summary and a reason.
+/// Returns the single object in a provider's import response. Otherwise the error has a detail and a reason.
 fn only_object(
     found: Vec<ImportedObject>,
     address: &AbsResourceInstance,
     by_identity: bool,
 ) -> Result<ImportedObject, (String, &'static str)> {
     let invalid = |summary: &str, what| Err((summary.to_owned(), what));
-    // A provider may also return related objects of other types, which have no address here.
+    // The response may contain related objects of other types. They are ignored, because the import has no address for them.
     let mut found = found.into_iter().filter(|i| i.ty == address.resource.resource.ty);
     let (first, more) = (found.next(), found.next());
     let Some(first) = first else {
@@ -86,8 +85,8 @@ fn only_object(
 }
 
 impl Planner<'_> {
-    /// Returns the instances of a resource that are to be imported. If blocks of several modules import the same
-    /// instance, that of the outermost module takes precedence.
+    /// Returns the instances of a resource that are to be imported. If blocks in several modules import the same instance, the block in the
+    /// outermost module takes precedence.
     pub(super) fn imports(&self, resource: &ConfigResource) -> Result<Imports<'_>, Reported> {
         let mut out = Imports::new();
         let mut modules: Option<HashSet<ModuleInstance>> = None;
@@ -97,8 +96,7 @@ impl Planner<'_> {
             node = inner.next().and_then(|name| declaring.children.get(name));
             let blocks = declaring.module.imports.iter();
             for import in blocks.filter(|i| i.imports_to(&declaring.path, resource)) {
-                // The modules are expanded when the first import matches, because most resources are not
-                // imported.
+                // Modules are expanded only when an import block matches, because most resources are not imported.
                 let modules = match &modules {
                     Some(modules) => modules,
                     None => {
@@ -119,7 +117,7 @@ impl Planner<'_> {
         Ok(out)
     }
 
-    /// Checks that the target of an import is in the configuration.
+    /// Reports an error if the target instance of an import is not in the configuration.
     fn check_import_target(
         &self,
         import: &Import,
@@ -141,7 +139,7 @@ impl Planner<'_> {
         Err(self.context.fail(problem.at(import.to.range())))
     }
 
-    /// Reports imports of resources that are not in the configuration.
+    /// Reports import blocks for resources that are not in the configuration.
     pub(super) fn check_imports(&self) {
         let config = self.context.inputs.config;
         for node in config.nodes() {
@@ -155,7 +153,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the import target of an instance, if an import block names it.
+    /// Returns the object to import for an instance, if an import block has that instance as its target.
     pub(super) fn import_target_of(
         &self,
         p: &PlannedResource<'_>,
@@ -189,7 +187,8 @@ impl Planner<'_> {
             .evaluator
             .scope_with(module, repetition.clone(), None)
             .ok_or(Reported)?;
-        // The keys of the address are expressions, so it is written as text and parsed like an address of the command line.
+        // The instance keys in the address are expressions. The address is written as text with their values, and parsed like an address on
+        // the command line.
         let mut text = String::new();
         self.address_text(&import.to, &scope, &mut text)?;
         let address = addrs::parse::resource_instance(&text).map_err(|e| {
@@ -284,9 +283,9 @@ impl Planner<'_> {
             .ok_or_else(|| self.context.fail(not_known(summary, argument, expr.range())))
     }
 
-    /// Reports invalid import IDs of resources without configuration, together with the missing configuration;
-    /// otherwise users would find this error only after they have written the configuration. The walk has planned the
-    /// blocks that the IDs refer to.
+    /// Reports invalid import IDs of resources that are not in the configuration, in addition to the missing resource block. Otherwise
+    /// users would see this error only after they have written the block. Called after the walk, when the blocks that the IDs refer to have
+    /// been planned.
     pub(super) fn check_ids_of_unconfigured(&self) {
         let config = self.context.inputs.config;
         for node in config.nodes() {
@@ -315,7 +314,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Imports the object of the command `import`, if this plan is for one; returns true then.
+    /// If this plan is for the command `import`, and this instance is its target, imports the object and returns true.
     pub(super) async fn import_only(
         &self,
         p: &PlannedResource<'_>,
@@ -335,7 +334,7 @@ impl Planner<'_> {
             sensitive: false,
         };
         let imported = self.import(p, address, requested).await?;
-        // Dependencies are recorded by apply, because the object was not created from the configuration.
+        // The object is not from this configuration, so no dependencies are recorded until an apply.
         let object = Object {
             dependencies: Arc::default(),
             ..(*imported.stored.object).clone()
@@ -392,8 +391,7 @@ impl Planner<'_> {
             "while importing",
             address,
         ))?;
-        // The result of an import may have only the identifying attributes, so the object is always read, even
-        // without refresh.
+        // The imported object may have only the identifying attributes, so it is read even with `-refresh=false`.
         let answer = p
             .provider
             .read(
@@ -418,7 +416,7 @@ impl Planner<'_> {
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         refreshing.complete();
         let target = match (target, &read.identity) {
-            // The identity in the configuration may lack attributes that are optional for import.
+            // The identity in the configuration may lack attributes that are optional for import, so the provider's identity is used.
             (ImportTarget::Identity(_), Some(identity)) => ImportTarget::Identity(identity.clone()),
             (target, _) => target,
         };
@@ -461,7 +459,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the dependencies of the objects of a resource, in the order of the state.
+    /// Returns the dependencies of a resource, sorted as in the state.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
         let mut out: Vec<_> = self
             .context
@@ -483,7 +481,7 @@ fn not_known(summary: &str, argument: &str, range: &Range) -> Diagnostic {
     diagnostic
 }
 
-/// Puts an address that is relative to a module instance into that instance.
+/// Converts an address relative to a module instance to an absolute address.
 fn within(module: &ModuleInstance, mut address: AbsResourceInstance) -> AbsResourceInstance {
     let mut outer = module.clone();
     for step in address.module.0.iter() {

@@ -7,13 +7,12 @@ use crate::plan::Mode;
 pub(super) enum PlanKind {
     /// The changes that make the objects match the configuration.
     Normal,
-    /// The refresh pass of a destroy plan: refreshes objects and reads data sources as a normal plan does, so that the destroy
-    /// plan can start from them. Nothing is imported, conditions that do not hold are warnings, and `prevent_destroy` is left
-    /// to the destroy plan.
+    /// The refresh pass of a destroy plan: refreshes objects and reads data sources as a normal plan does, so that the destroy plan can
+    /// start from them. Nothing is imported, failed conditions are warnings, and the destroy plan checks `prevent_destroy`.
     DestroyRefresh,
     /// The destruction of all objects.
     Destroy,
-    /// The update of the state to the objects as they are.
+    /// Only an update of the state to the refreshed objects.
     RefreshOnly,
 }
 
@@ -61,7 +60,7 @@ impl PlanKind {
         self != PlanKind::DestroyRefresh
     }
 
-    /// Returns true if the actions that changes trigger are planned. The changes of a refresh pass are not applied.
+    /// Returns true if triggered actions are planned. A refresh pass plans none, because its changes are not applied.
     pub(super) fn plans_actions(self) -> bool {
         self != PlanKind::DestroyRefresh
     }

@@ -1,4 +1,4 @@
-//! Queries: the instances of a `list` block, for which existing objects are listed.
+//! Queries: lists the existing objects for each instance of a `list` block.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::instance::{located, unanswered};
 use crate::object_config;
 use crate::query::{GeneratedImport, QueryInstance, QueryResult, limit_of, list_argument};
 
-/// Limit of the listed objects of a block without `limit`, as in Terraform.
+/// Maximum number of listed objects if the block has no `limit` argument, as in Terraform.
 const DEFAULT_LIMIT: u64 = 100;
 
 impl Planner<'_> {
@@ -72,7 +72,7 @@ impl Planner<'_> {
         self.context.report(located(answer.diagnostics, written, address))?;
         let request = ListRequest {
             config: config.clone(),
-            // The object is needed to generate configuration, even if the block does not include it.
+            // Configuration can be generated only from the whole object, even if the block does not request it.
             include_object: included || generates,
             limit,
         };
@@ -82,7 +82,7 @@ impl Planner<'_> {
         self.take_listed(p, address, managed, config, answer.value).await
     }
 
-    /// Checks the listed objects, generates configuration for them, and sets them as the value of the instance.
+    /// Checks the listed objects, generates configuration for them, and sets the value of the list block's instance.
     async fn take_listed(
         &self,
         p: &PlannedResource<'_>,
@@ -91,12 +91,12 @@ impl Planner<'_> {
         config: Value,
         mut listed: Vec<Listed>,
     ) -> Result<(), Reported> {
-        // Write-only values are removed, since results of queries are printed and become configuration.
+        // Results of queries are displayed and become configuration, so they must not contain write-only values.
         for one in &mut listed {
             one.object = without_write_only(&managed.block, &one.object);
         }
         let provider = &p.provider_address.provider;
-        // Objects are distinguished by their identities, which must be known.
+        // Each listed object must have a known identity, which distinguishes it from the others.
         for one in &listed {
             self.context
                 .report(identity_problems(Some(&one.identity), managed, true, provider, address))?;
@@ -139,8 +139,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the position of an instance among those of its block; `None` if the block has neither `count` nor
-    /// `for_each`.
+    /// Returns the index of an instance in its block; `None` if the block has neither `count` nor `for_each`.
     fn sibling(&self, address: &AbsResourceInstance) -> Result<Option<usize>, Reported> {
         if address.resource.key == InstanceKey::None {
             return Ok(None);
@@ -160,7 +159,7 @@ impl Planner<'_> {
         listed: &Listed,
     ) -> Result<GeneratedImport, Reported> {
         let addrs::Resource { ty, name, .. } = &address.resource.resource;
-        // Labels are made from positions, as keys may have characters that a label cannot have.
+        // Names of generated resources contain the index and not the key, because keys may contain characters that names cannot.
         let name = match sibling {
             Some(sibling) => format!("{name}_{sibling}_{i}"),
             None => format!("{name}_{i}"),
@@ -214,7 +213,7 @@ impl Planner<'_> {
         Ok(value.as_bool().unwrap_or_default())
     }
 
-    /// Evaluates an argument of a list block, which must be known.
+    /// Evaluates an argument of a list block. An unknown value is an error.
     fn argument(&self, expr: &Expr, scope: &ModuleScope<'_>, name: &str, ty: &Type) -> Result<Value, Reported> {
         let value = self.context.evaluator.evaluate(expr, scope)?;
         let value = list_argument(value, name, ty, expr.range()).map_err(|problem| self.context.fail(problem))?;

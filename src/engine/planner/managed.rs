@@ -23,18 +23,18 @@ use crate::instance::{
 use crate::object_config;
 use crate::plan::{Action, ImportedBy, Reason, ResourceChange};
 
-/// A stored object and the refreshed one.
+/// An object before and after its refresh.
 pub(super) struct Refreshed {
     /// The refreshed object.
     pub(super) now: StoredObject,
-    /// The stored object, upgraded to the current version of its schema.
+    /// The object before the refresh, upgraded to the current version of its schema.
     pub(super) was: StoredObject,
-    /// True if a partial refresh has left the object out.
+    /// True if a partial refresh has skipped the object, so that `now` is the stored object.
     pub(super) unread: bool,
 }
 
-/// Returns true if the stored object lacks sensitive paths of its schema: an earlier release has written it, or the
-/// schema has changed. Terraform plans an update for that.
+/// Returns true if the stored object lacks sensitive paths of its schema: an earlier release has written it, or the schema has changed. As
+/// in Terraform, that causes an update.
 pub(super) fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
     if now.value.is_null() {
         return false;
@@ -56,7 +56,7 @@ pub(super) fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Sche
 }
 
 impl Planner<'_> {
-    /// Plans a configured instance.
+    /// Plans an instance that is in the configuration.
     pub(super) async fn managed(
         &self,
         p: &PlannedResource<'_>,
@@ -70,7 +70,8 @@ impl Planner<'_> {
         let unread = refreshed.as_ref().is_some_and(|refreshed| refreshed.unread);
         let mut stored = refreshed.map(|refreshed| refreshed.now);
         if self.spec.options.import.is_some() {
-            // Nothing else is planned: the planned values of this object are not known now.
+            // A plan for the command `import` does not plan other objects, so the planned value of this one is unknown, unless it is in the
+            // state.
             let unknown = || Value::unknown(p.schema.implied_type());
             let value = stored.map_or_else(unknown, |stored| stored.marked(p.schema));
             self.context.evaluator.set_object(address, value);
@@ -136,7 +137,7 @@ impl Planner<'_> {
         self.plan_triggers(p, change).await
     }
 
-    /// Refreshes an object that a partial refresh had left out, because the plan changes it. If it no longer exists, an
+    /// Refreshes an object that a partial refresh has skipped, because the plan turned out to change it. If it no longer exists, an
     /// `import` block may import it.
     async fn read_changed(
         &self,
@@ -169,8 +170,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Adds the change of an object, and returns its action. An error means that `prevent_destroy` forbids the change,
-    /// which is in the plan nevertheless.
+    /// Adds the change of an object, and returns its action. Fails if `prevent_destroy` forbids the change, but adds it nevertheless.
     fn add_change(
         &self,
         p: &PlannedResource<'_>,
@@ -179,17 +179,17 @@ impl Planner<'_> {
         mut change: ResourceChange,
     ) -> Result<Action, Reported> {
         if change.action == Action::NoOp && change.before.paths_with_marks() != change.after.paths_with_marks() {
-            // Only sensitivity changes, which apply must write to the state.
+            // Only the sensitivity of values has changed, and apply must write that to the state.
             change.action = Action::Update;
         }
         let state_dependencies = stored.map(|s| s.object.dependencies.clone()).unwrap_or_default();
         if change.action == Action::NoOp && change.importing.is_none() {
-            // No operation follows that would record the dependencies of the configuration.
+            // Apply does nothing with this object, so the dependencies of the configuration are recorded now.
             self.record(p, address, p.dependencies.clone());
         }
         let action = change.action;
         self.add(change, action == Action::CreateThenDelete, state_dependencies);
-        // The change stays in the plan, so that users see what prevent_destroy forbids.
+        // The change is added before the error, so that the plan shows what `prevent_destroy` forbids.
         if action.is_replace() {
             self.check_prevent_destroy(p, address)?;
         }
@@ -210,7 +210,7 @@ impl Planner<'_> {
             Some(stored) => stored.marked(p.schema),
             None => Value::unknown(p.schema.implied_type()),
         };
-        // In a collection, an instance that does not exist is left out; a single instance needs a value.
+        // An instance with a key that does not exist is left out of the collection. A resource without instance keys needs a value.
         if stored.is_some() || address.resource.key == InstanceKey::None {
             self.context.evaluator.set_object(address, value.clone());
         } else {
@@ -227,7 +227,7 @@ impl Planner<'_> {
         evaluator.check_postconditions(instance, Some(value), severity)
     }
 
-    /// Returns the configuration of an object, without marks, after the provider has validated it; and its marks.
+    /// Validates the configuration of an object with the provider. Returns the configuration without marks, and its marks.
     async fn validated_config(
         &self,
         p: &PlannedResource<'_>,
@@ -238,7 +238,7 @@ impl Planner<'_> {
         let config = object_config::object_config(self.context.evaluator, address, &block.body, p.schema, scope)?;
         self.forbid_ephemeral(p, address, &config)?;
         let marks = without_ephemeral_marks(config.paths_with_marks());
-        // Providers are sent values only; the marks are put back on the result.
+        // Providers receive values without marks. The caller puts the marks back on the planned object.
         let (config, _) = config.unmark_deep();
         let answer = p
             .provider
@@ -250,9 +250,8 @@ impl Planner<'_> {
         Ok((config, marks))
     }
 
-    /// Records the dependencies of a refreshed object: those of the configuration beside the recorded ones, which are
-    /// in effect until the object is changed; and the lifecycle arguments that are in effect after the block is
-    /// removed.
+    /// Records the dependencies of a refreshed object. The dependencies of the configuration are added, but the recorded ones remain until
+    /// an apply changes the object. Also records the lifecycle arguments that matter after the block is removed.
     fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, read: bool) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
@@ -280,7 +279,7 @@ impl Planner<'_> {
             && object.destroy_provisioners == destroy_provisioners
             && managed_by.as_ref() == Some(&p.provider_address)
         {
-            // The object stays shared with the state, so that nothing is written.
+            // The stored object stays in the state, so that nothing is written for it.
             return;
         }
         let object = Object {
@@ -304,7 +303,7 @@ impl Planner<'_> {
             .report(forbidden_ephemeral(config, p.schema, &block.body, address))
     }
 
-    /// Generates the block of an imported object.
+    /// Generates the resource block of an imported object.
     async fn generate(
         &self,
         p: &PlannedResource<'_>,
@@ -321,15 +320,15 @@ impl Planner<'_> {
         Ok(block)
     }
 
-    /// Records an object that stays unread.
+    /// Records that an object was not read, if it was not.
     fn conclude_unread(&self, address: &AbsResourceInstance, stored: Option<&StoredObject>) {
         if let Some(stored) = stored {
             self.note_unread(address, &stored.object);
         }
     }
 
-    /// Returns the stored object of an instance before and after refresh, unless that is disabled for it. Records drift.
-    /// `changes` is true if the object changes in any case.
+    /// Refreshes the object of an instance, unless the options exclude it from the refresh, and records drift. Returns the object before
+    /// and after. `changes` is true if it is certain that the plan changes the object.
     pub(super) async fn refreshed(
         &self,
         p: &PlannedResource<'_>,
@@ -342,7 +341,7 @@ impl Planner<'_> {
         let ty = &address.resource.resource.ty;
         let state_only = self.is_state_only(p, ty);
         let current = object.schema_version == p.schema.version && is_current(p.schema, &object);
-        // An object in the state alone, at the current schema version, needs no call of the provider to upgrade it.
+        // An object that exists only in the state and has the current schema version needs no upgrade call.
         let as_it_stands = (state_only && current)
             .then(|| decode(p.schema, &object, address).ok())
             .flatten();
@@ -352,7 +351,7 @@ impl Planner<'_> {
                 .await
                 .map_err(|d| self.context.fail(d))?,
         };
-        // An object in the state alone is up to date; a partial refresh has nothing to read or to leave out.
+        // An object that exists only in the state is always up to date, so a partial refresh counts it neither as read nor as unread.
         let partly = self.is_partly_refreshed();
         if (partly && state_only) || !self.reads(address, &object, changes) {
             self.record_refreshed(p, address, &stored, None)?;
@@ -389,7 +388,7 @@ impl Planner<'_> {
         self.context
             .report(read_problems(&read.object, p.schema, provider, when, address))?;
         self.check_identity(p, address, read.identity.as_ref(), true)?;
-        // The refresh is reported as ended here, because an invalid answer counts as a failed refresh.
+        // The refresh is reported as complete only after these checks, because an invalid answer is a failed refresh.
         if let Some(refreshing) = refreshing {
             refreshing.complete();
         }
@@ -408,15 +407,14 @@ impl Planner<'_> {
         }))
     }
 
-    /// Returns true if the provider announces that the objects of this type exist in the state alone, so that
-    /// refreshing them has no effect.
+    /// Returns true if the provider declares that objects of this type exist only in the state, so that a refresh cannot change them.
     pub(super) fn is_state_only(&self, p: &PlannedResource<'_>, ty: &str) -> bool {
         let schemas = self.context.providers.schemas();
         let provider = schemas.providers.get(&p.provider_address.provider);
         provider.is_some_and(|s| s.state_only.contains(ty))
     }
 
-    /// Records the refreshed object in the prior state, and drift against the stored one.
+    /// Records the refreshed object in the prior state. Differences from the stored object are recorded as drift.
     fn record_refreshed(
         &self,
         p: &PlannedResource<'_>,
@@ -426,11 +424,12 @@ impl Planner<'_> {
     ) -> Result<(), Reported> {
         // A destroy plan shows no drift.
         let records_drift = !self.spec.kind.is_destroy();
-        // A schema that marks more as sensitive is a reason to store the object, but no drift (Terraform 1.16).
+        // If the schema marks more values as sensitive than the state, the object is stored again, but that is not drift (as in Terraform
+        // 1.16).
         let drifted = was.is_some_and(|was| was.value != now.value);
         let changed = drifted || was.is_some_and(|was| learns_marks(was, now, p.schema));
         let previous_address = self.moved_from(address);
-        // A move alone is shown as drift only in refresh-only plans: other plans show it with the change.
+        // Only refresh-only plans show a move as drift. Other plans show it with the change of the object.
         let moved = self.spec.kind.is_refresh_only() && previous_address.is_some();
         if records_drift
             && (drifted || moved)
@@ -480,8 +479,8 @@ impl Planner<'_> {
         recorded.map_or_else(|| p.provider_address.clone(), |r| r.provider_of(&address.resource.key))
     }
 
-    /// Encodes a refreshed object; `None` if it has not changed. An unchanged object stays shared with the state, so
-    /// that nothing is written for it.
+    /// Encodes a refreshed object; `None` if it has not changed. The stored object then stays in the state, so that nothing is written for
+    /// it.
     pub(super) fn refreshed_form(
         &self,
         p: &PlannedResource<'_>,
@@ -492,7 +491,7 @@ impl Planner<'_> {
             && now.private == now.object.private
             && now.object.schema_version == p.schema.version
             && is_recorded(p.schema, now.identity.as_ref(), &now.object)
-            // An object in the flat form of old states is rewritten as JSON, even if nothing else has changed.
+            // An object in the flat form of old states is always encoded again, as JSON.
             && matches!(now.object.attributes, state::Attributes::Json(_));
         if same {
             return Ok(None);
@@ -505,7 +504,7 @@ impl Planner<'_> {
             .map_err(|d| self.context.fail(d))
     }
 
-    /// Reports an error if `prevent_destroy` forbids to destroy an instance.
+    /// Reports an error if `prevent_destroy` forbids the destruction of an instance.
     pub(super) fn check_prevent_destroy(
         &self,
         p: &PlannedResource<'_>,
@@ -530,7 +529,7 @@ impl Planner<'_> {
                     "and whether its lifecycle argument prevent_destroy forbids that is known only after apply. Leave"
                 }
                 Some(Err(Reported)) => return Err(Reported),
-                // The values of a module instance that is not configured any more do not exist.
+                // The module instance is not configured any more, so the expression cannot be evaluated.
                 None => {
                     "and its lifecycle argument prevent_destroy cannot be evaluated, because the configuration does not \
                      have its module instance any more. Remove the argument if the object may go, or leave"

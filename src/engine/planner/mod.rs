@@ -1,9 +1,9 @@
 //! Planning: compare the configuration with the state, and decide the changes.
 //!
-//! The planner ([`visit`]) visits the blocks of the configuration in dependency order. It evaluates them, configures providers,
-//! and plans the instances of resources ([`tasks`], [`managed`], [`data`]), those of the configuration and those of the state.
-//! Planned objects are set in the evaluator, so that later blocks refer to them. After the walk the changes are sorted, and the
-//! execution graph is built from them ([`finish`]).
+//! The planner ([`visit`]) visits the blocks of the configuration in dependency order. It evaluates them, configures providers, and plans
+//! the resource instances of the configuration and of the state ([`tasks`], [`managed`], [`data`]). It sets planned objects in the
+//! evaluator, where later blocks refer to them. After the walk the changes are sorted, and the execution graph is built from them
+//! ([`finish`]).
 
 mod actions;
 mod data;
@@ -61,7 +61,7 @@ use visit::{Limits, PlanSpec, PlannedResource, Planner, Progress, ResourceFacts}
 /// Result of planning.
 #[derive(Debug, Default)]
 pub struct Planning {
-    /// Plan. If there are errors, it is missing, or marked as errored and shows what was planned until then.
+    /// The plan. If there are errors, it is missing, or it is marked as errored and shows what was planned before the errors.
     pub plan: Option<Plan>,
     /// Schemas of the plugins, to render the plan with.
     pub schemas: Schemas,
@@ -73,12 +73,12 @@ pub struct Planning {
 
 /// Makes a plan.
 ///
-/// First the whole configuration is validated, also for a partial plan, though not for an import: errors are found before objects
-/// are refreshed, data sources read or ephemeral resources opened.
+/// First the whole configuration is validated, even for a partial plan, but not for the command `import`. So errors are found before
+/// objects are refreshed, data sources read or ephemeral resources opened.
 ///
-/// A destroy plan begins with a refresh pass: data sources are read and objects refreshed as in any plan. If it fails (a data
-/// source does not exist any more; a count depends on an object that was never created), objects are refreshed while their
-/// destruction is planned, and only the data sources that provider configurations need are read.
+/// A destroy plan begins with a refresh pass: data sources are read and objects refreshed as in any plan. The pass can fail, for example
+/// because a data source does not exist any more, or a `count` depends on an object that was never created. Then objects are refreshed
+/// while their destruction is planned, and only the data sources that provider configurations need are read.
 pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
     if options.mode == Mode::Destroy && options.refresh && !inputs.state.is_empty() {
         let refresh = PlanOptions {
@@ -109,7 +109,8 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
             refresh: false,
             ..options.clone()
         };
-        // Other warnings of the refresh pass are reported again by the destroy plan if they matter there.
+        // `warned` has only the warnings of validation. The destroy plan repeats the other warnings of the refresh pass that are still
+        // relevant.
         let mut planning = whole(
             plan_once(inputs, &options, PlanKind::Destroy, Validation::NotNeeded).await,
             warned,
@@ -120,8 +121,7 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
         return planning;
     }
     let kind = PlanKind::from(options.mode);
-    // The command `import` needs a block for its object, not a finished configuration: as in Terraform, the block may
-    // still lack arguments.
+    // As in Terraform, the command `import` does not validate, because the resource block of its target may still lack arguments.
     let validation = match options.import {
         Some(_) => Validation::NotNeeded,
         None => Validation::Required,
@@ -129,12 +129,12 @@ pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
     whole(plan_once(inputs, options, kind, validation).await, Diagnostics::new())
 }
 
-/// Adds the warnings of validation to the result of planning, without duplicates.
+/// Adds the warnings of validation to the result of planning, without duplicates. Errors make the plan an errored one.
 fn whole(result: Result<(Planning, Diagnostics), Planning>, mut warned: Diagnostics) -> Planning {
     match result {
         Ok((planning, more)) => {
             warned.extend(more);
-            // Providers repeat warnings of validation when they plan.
+            // Providers repeat warnings of validation when they plan, so duplicates are removed.
             let known: HashSet<_> = warned.iter().map(same_warning).collect();
             let is_new = |d: &&Diagnostic| d.is_error() || !known.contains(&same_warning(d));
             let new: Vec<_> = planning.diagnostics.iter().filter(is_new).cloned().collect();
@@ -152,18 +152,18 @@ fn whole(result: Result<(Planning, Diagnostics), Planning>, mut warned: Diagnost
     }
 }
 
-/// Returns the parts by which warnings are duplicates: summary, detail and position. The instances of a block share
-/// their warnings.
+/// Returns the parts in which duplicate warnings are equal: summary, detail and position. The address is not one of them, so a warning
+/// appears once for all instances of a block.
 fn same_warning(d: &Diagnostic) -> (&str, &str, Option<(&str, u32)>) {
     let at = d.subject.as_ref().map(|range| (&*range.file, range.start.byte));
     (&d.summary, &d.detail, at)
 }
 
-/// Validation of the configuration that a plan begins with.
+/// Tells whether a plan begins with a validation of the configuration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Validation {
     Required,
-    /// None: an earlier pass has validated the configuration, or the command does without.
+    /// An earlier pass has validated the configuration, or the command does not validate.
     NotNeeded,
 }
 
@@ -191,7 +191,8 @@ async fn plan_once(
         Ok(providers) => providers.in_lanes(inputs.lanes),
         Err(diagnostics) => return Err(nothing(Schemas::default(), diagnostics)),
     };
-    // Files that are read for arguments may be gone when the resources are destroyed, and must not prevent that.
+    // Files that arguments read may have been deleted before the resources are destroyed. Such missing files must not prevent the
+    // destruction.
     let mut without_files = inputs.environment.clone();
     without_files.functions.missing_files = Some(MissingFiles::default());
     let destroys = matches!(kind, PlanKind::Destroy | PlanKind::DestroyRefresh);
@@ -199,7 +200,7 @@ async fn plan_once(
     let work = async {
         let mut warned = Diagnostics::new();
         if validation == Validation::Required {
-            // The empty blocks for imports are left out, because they lack required arguments.
+            // The configuration is validated without the empty blocks for imports, because they lack required arguments.
             let on_written = Inputs {
                 config: written,
                 environment: if destroys { &without_files } else { inputs.environment },
@@ -211,7 +212,7 @@ async fn plan_once(
             }
         }
         let inputs = Inputs {
-            // A destroy plan evaluates only the configurations of providers, which need their files.
+            // A destroy plan evaluates only provider configurations, for which a missing file must be an error.
             environment: match kind {
                 PlanKind::DestroyRefresh => &without_files,
                 _ => inputs.environment,
@@ -223,7 +224,7 @@ async fn plan_once(
             let running = (&providers, &opened, &reading);
             let (plan, found, required) = with_providers(inputs, written, options, kind, running).await;
             match required {
-                // The pass has found more objects that must be read, so another pass follows.
+                // The pass has found more objects that a partial refresh must read, so another pass follows.
                 Some(required) if !inputs.stop.is_requested() => reading.required = required,
                 _ => return Ok((plan, found, warned)),
             }
@@ -289,7 +290,7 @@ async fn with_providers(
         let problems = [problem].into_iter().chain(targets::warning(options)).collect();
         return (None, problems, None);
     }
-    // From here on, moved objects are at the addresses of the configuration.
+    // From here on, the state has moved objects at their new addresses.
     let inputs = Inputs {
         state: &moved,
         ..inputs
@@ -351,7 +352,7 @@ fn evaluator<'a>(
     prior: Arc<Mutex<State>>,
 ) -> Evaluator<'a> {
     let mut environment = inputs.environment.clone();
-    // Functions like `timestamp` are unknown until apply, so that the plan does not promise a value.
+    // Functions like `timestamp` are unknown in a plan, because apply returns another value.
     environment.functions.pure = true;
     let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let objects = StateObjects {
@@ -402,17 +403,17 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     }
     if !kind.is_destroy() && !query {
         let problems = moves::validate(statements, planner.context.evaluator, before);
-        // The walk has reported failures of expansion already.
+        // The walk has reported failures of expansion, so those of `moves::validate` are dropped.
         planner.context.evaluator.take_diagnostics();
         if problems.has_errors() {
-            // Other errors are probably consequences of the invalid moves.
+            // Only the errors about moves are reported, because other errors are probably consequences of them.
             return (None, problems);
         }
     }
     if !diagnostics.has_errors() && !query {
         diagnostics.extend(planner.unmatched_instances());
     }
-    // Without a diagnostic, the failure would look like a success with an empty plan.
+    // A failure without a diagnostic is a bug. Without this error, it would look like a successful empty plan.
     if !diagnostics.has_errors() && outcomes.contains(&Outcome::Failed) {
         diagnostics.push(Diagnostic::error(
             "Planning failed without a reason",
@@ -451,11 +452,11 @@ fn in_order_of_files(mut diagnostics: Diagnostics) -> Diagnostics {
     diagnostics
 }
 
-/// Returns the number of blocks that are visited at the same time. Calls to providers are limited by object; this
-/// limits the memory of blocks that wait for a permit.
+/// Returns the maximum number of blocks that are visited at the same time. Calls to providers have their own limits; this one bounds the
+/// memory of blocks that wait for a permit.
 fn blocks_at_once(parallelism: usize) -> usize {
     parallelism.max(MIN_BLOCKS_AT_ONCE)
 }
 
-/// Lower limit of blocks at a time, so that blocks without calls proceed while others wait for slow responses.
+/// Minimum for [`blocks_at_once`], so that blocks without calls to providers proceed while others wait for slow responses.
 const MIN_BLOCKS_AT_ONCE: usize = 256;

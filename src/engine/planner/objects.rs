@@ -1,4 +1,4 @@
-//! Object sources of plans, by their kinds.
+//! Object sources for the kinds of plans.
 
 use addrs::AbsResource;
 use cty::Value;
@@ -8,7 +8,7 @@ use crate::eval::Reported;
 use crate::eval::objects::{ObjectSource, Objects, ReferencedResource};
 use crate::state_objects::{PartialObjects, StateObjects};
 
-/// Returns the object source of a plan of this kind. A partial plan leaves out a part of the configuration.
+/// Returns the object source for a kind of plan. `partial` is set if the plan leaves out a part of the configuration.
 pub(super) fn object_source(kind: PlanKind, partial: bool, prior: StateObjects<'_>) -> Box<dyn ObjectSource + '_> {
     match kind {
         PlanKind::Destroy => Box::new(prior),
@@ -28,8 +28,8 @@ impl ObjectSource for PlannedObjects {
     }
 }
 
-/// Refreshed objects. Nothing is created or destroyed, so the instances are those that exist. The state is needed only
-/// for resources that the walk leaves out.
+/// Refreshed objects. The plan creates and destroys nothing, so the instances are those that exist in the state. The inner state is needed
+/// only for resources that the walk leaves out.
 struct RefreshedObjects<'a>(Option<StateObjects<'a>>);
 
 impl ObjectSource for RefreshedObjects<'_> {

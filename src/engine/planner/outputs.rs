@@ -37,13 +37,13 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             let was_sensitive = stored.get(name).map(|o| o.sensitive);
             let (plain_before, plain_after) = (was.clone().unmark_deep().0, after.clone().unmark_deep().0);
             let action = match was_sensitive {
-                // The state does not contain outputs that are null.
+                // The state does not store outputs that are null.
                 None if plain_after.is_null() => Action::NoOp,
                 None => Action::Create,
                 Some(sensitive) if sensitive == output.sensitive && plain_before == plain_after => Action::NoOp,
                 Some(_) => Action::Update,
             };
-            // The old value of an output that was sensitive is hidden in the plan.
+            // The plan hides the old value of an output that was sensitive.
             let sensitive = output.sensitive || was_sensitive == Some(true);
             let after = if sensitive {
                 after.with_marks(Marks::SENSITIVE)
@@ -61,7 +61,7 @@ pub(super) fn changes(planner: &Planner<'_>, skipped: impl Fn(&Block) -> bool) -
             );
         }
     }
-    // With targets, the other outputs stay unchanged.
+    // A plan with `-target` or `-exclude` does not change other outputs.
     if planner.spec.selection.is_everything() {
         for (name, output) in stored {
             let gone = planner.spec.kind.is_destroy() || !root.module.outputs.contains_key(name);

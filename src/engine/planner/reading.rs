@@ -1,9 +1,9 @@
 //! Selection of the objects and data sources that a plan reads, and a record of those it has read.
 //!
-//! With a [partial refresh](crate::inputs::PartialRefresh) of the objects that change, a plan is made in passes. A pass plans
-//! with the stored objects, and reads an object that changes before it decides about it. The sources of the changed values have
-//! been visited earlier in the pass, so another pass reads them. The results of reads are kept, so that each read is made once.
-//! The passes end when everything that is required has been read. Each pass reads more than the one before, so they always end.
+//! With a [partial refresh](crate::inputs::PartialRefresh) of the objects that change, a plan is made in passes. A pass plans with the
+//! stored objects, and reads an object only when it is found to change. The objects from which the changed values come were visited earlier
+//! in the same pass, so another pass reads them. The results of reads are cached, so each read is made once. The passes end when all
+//! required objects have been read. They always end, because each pass reads more objects than the one before.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,10 +29,10 @@ type ObjectAnswers = HashMap<(AbsResourceInstance, Option<DeposedKey>), Answer<O
 /// State that the passes of one plan share.
 #[derive(Default)]
 pub(crate) struct Reading {
-    /// Objects and data sources that must be read because changed values come from them.
+    /// Objects and data sources that must be read, because changed values come from them.
     pub(super) required: Sources,
     pub(super) data_reads: DataReads,
-    /// Answers of earlier passes; empty in plans of one pass.
+    /// Answers of earlier passes. Empty in plans with only one pass.
     objects: Mutex<ObjectAnswers>,
     data: Mutex<HashMap<AbsResourceInstance, (Value, Answer<Value>)>>,
 }
@@ -47,17 +47,17 @@ impl Reading {
     }
 }
 
-/// Reads of a pass.
+/// Reads in one pass.
 #[derive(Debug, Default)]
 pub(super) struct ReadResults {
     pub(super) read: Vec<ReadInstance>,
-    /// Number of reads, those of deposed objects included.
+    /// Number of reads, including deposed objects.
     pub(super) count: usize,
     pub(super) unread: Vec<UnreadInstance>,
 }
 
 impl Planner<'_> {
-    /// Returns the part of the objects that a partial refresh reads; none if all or no objects are refreshed.
+    /// Returns the part of the objects that a partial refresh reads. `None` if all objects are refreshed, or none.
     fn part(&self) -> Option<&RefreshPart> {
         let options = self.spec.options;
         let partial = options.partial_refresh.as_ref().filter(|_| options.refresh)?;
@@ -69,8 +69,7 @@ impl Planner<'_> {
         self.part() == Some(&RefreshPart::Changed)
     }
 
-    /// Returns true if an object is read before its change is planned. `changes` is true for an object that changes in any
-    /// case.
+    /// Returns true if an object is read before its change is planned. `changes` is true if it is certain that the plan changes the object.
     pub(super) fn reads(&self, address: &AbsResourceInstance, object: &Object, changes: bool) -> bool {
         match self.part() {
             None => self.spec.options.refresh,
@@ -81,24 +80,25 @@ impl Planner<'_> {
                     || self.spec.options.force_replace.contains(address)
                     || self.reading.objects().contains_key(&(address.clone(), None))
             }
-            // Both times are in whole seconds, so a read in the same second may have been earlier.
+            // Both times are in whole seconds. A read in the same second may have been before `since`, so it counts as too old.
             Some(RefreshPart::OlderThan { since, .. }) => self
                 .last_read(address, object)
                 .is_none_or(|last| last.as_str() <= since.as_str()),
         }
     }
 
-    /// Returns true if an object that was left out of the refresh must be refreshed, because the plan changes it.
+    /// Returns true if an object that was skipped must be refreshed now, because it was found to change.
     pub(super) fn reads_changed(&self, action: Action) -> bool {
         action != Action::NoOp && self.has_passes()
     }
 
-    /// Returns true if a deposed object is read. It is going to be destroyed, and has no time of its last read.
+    /// Returns true if deposed objects are read. A partial refresh reads all of them, because they will be destroyed, and the times of
+    /// their last reads are not recorded.
     pub(super) fn reads_deposed(&self) -> bool {
         self.spec.options.refresh
     }
 
-    /// Returns true if only a part is refreshed.
+    /// Returns true if there is a partial refresh.
     pub(super) fn is_partly_refreshed(&self) -> bool {
         self.part().is_some()
     }
@@ -149,7 +149,7 @@ impl Planner<'_> {
             identity: stored.identity.clone(),
             meta: match self.context.provider_meta(address, &p.provider_address.provider) {
                 Ok(meta) => meta,
-                // The problem has been reported already.
+                // `provider_meta` has reported the problem.
                 Err(_) => return Err(Diagnostics::new()),
             },
         };
@@ -198,8 +198,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the stored result of a data source if it is not read. Its arguments are those of the last read, and it is
-    /// neither required nor too old.
+    /// Returns the stored result of a data source if a partial refresh need not read it: its arguments are those of the last read, no
+    /// changed value requires it, and the read is recent enough.
     pub(super) fn unread_data(
         &self,
         p: &PlannedResource<'_>,
@@ -218,8 +218,8 @@ impl Planner<'_> {
             .zip(digest.as_ref())
             .and_then(|(last, now)| last.had_arguments(now));
         let stored = self.stored_data(p, address)?;
-        // Without a record, arguments that the provider may have set count as different: whether the configuration had them
-        // is not known.
+        // If no arguments were recorded, they are compared with the stored result. A null argument for which the provider has set a value
+        // then counts as changed.
         let same = known.unwrap_or_else(|| has_arguments(&stored.value, config, p.schema));
         let fresh = match part {
             RefreshPart::Changed => true,
@@ -228,7 +228,7 @@ impl Planner<'_> {
         (same && fresh).then_some(stored)
     }
 
-    /// Returns the sources of changed values that the plan has not read, if there are any: another pass must read them.
+    /// Returns the sources of changed values if some of them have not been read, so that another pass must read them.
     pub(super) fn sources_to_read(&self, plan: &Plan) -> Option<Sources> {
         if !self.has_passes() || plan.errored {
             return None;
@@ -266,7 +266,7 @@ fn arguments_of(config: &Value, schema: &Schema) -> Option<String> {
     Some(digest(&text))
 }
 
-/// Returns true if a stored result certainly has these arguments.
+/// Returns true if the stored result of a data source contains exactly these arguments.
 fn has_arguments(stored: &Value, config: &Value, schema: &Schema) -> bool {
     let attributes = schema.block.attributes.iter();
     let arguments = attributes.filter(|(_, attribute)| attribute.required || attribute.optional);

@@ -1,7 +1,7 @@
-//! Relevant attributes, on which the planned changes depend. The plan shows drift of these attributes only. References
-//! in the configuration of changed resources are followed through variables, local values and outputs to resources, and
-//! from the attributes referred to through their configuration. Nothing is evaluated: the instances of a resource have
-//! the same references, so each block is searched once for each instance of its module.
+//! Relevant attributes: those on which the planned changes depend. The plan shows only drift of these attributes. References in the
+//! configuration of changed resources are followed through variables, local values and outputs to resources, and from the referenced
+//! attributes through their own configuration. Nothing is evaluated: the instances of a resource have the same references, so each block is
+//! searched once for each instance of its module.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// A reference that has not been followed yet.
 struct PendingReference {
     module: ModuleInstance,
-    /// Resource that contains the reference, for `count` and `each`.
+    /// Resource that contains the reference, to resolve `count` and `each`.
     within: Option<Resource>,
     reference: Reference,
 }
@@ -64,7 +64,7 @@ pub(super) fn attributes(
         search.output(&root, name);
     }
     if mode != Mode::Destroy {
-        // Outputs of modules are not in the state, so they count as changed.
+        // The state does not store outputs of modules, so they all count as changed.
         for (module, name) in modules {
             search.output(module, name);
         }
@@ -110,7 +110,7 @@ impl<'s> Search<'s> {
                 Referenceable::ResourceInstance(i) => Some((&i.resource, i.key.clone())),
                 _ => None,
             };
-            // The content of a dynamic block without elements may refer to undeclared resources, which have no schema.
+            // A dynamic block without elements may contain references to undeclared resources, which have no schema.
             if let Some((resource, key)) = resource
                 && let Some(schema) = self.schema(&resource.in_module(&module.module()))
             {
@@ -145,7 +145,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Searches the configuration of a resource, or of the part at these steps.
+    /// Searches the configuration of a resource, limited to the part at these steps.
     fn resource(&mut self, resource: &AbsResource, steps: &[TraversalStep]) {
         let config = self.config;
         let address = resource.config();
@@ -205,7 +205,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// Collects the references in the part of a body at these steps, as far as the steps are known without evaluation.
+/// Collects the references in the part of a body at these steps, as far as the steps can be followed without evaluation.
 fn part(body: &Body, schema: &BlockSchema, steps: &[TraversalStep], out: &mut Vec<Reference>) {
     let name = match steps.first() {
         Some(TraversalStep::Attribute { name, .. }) => name.clone(),
@@ -230,7 +230,7 @@ fn part(body: &Body, schema: &BlockSchema, steps: &[TraversalStep], out: &mut Ve
         .iter()
         .any(|b| &*b.ty == "dynamic" && b.labels.first().is_some_and(|l| *l.text == *name));
     if dynamic {
-        // The generated block cannot be chosen without evaluation, so all references of the dynamic block count.
+        // Which of the generated blocks the step selects cannot be known without evaluation, so all references of the dynamic block count.
         let only = BlockSchema {
             attributes: BTreeMap::default(),
             blocks: [(name.clone(), nested.clone())].into_iter().collect(),

@@ -1,5 +1,5 @@
-//! Paths of relevant attributes: the steps of a reference, cut at the first one that the schema does not have. Nothing
-//! inside an attribute of dynamic type or a set has a path. Indexes are converted to the collection's key type.
+//! Paths of relevant attributes: the steps of a reference, cut at the first step that the schema does not have. A path never leads into an
+//! attribute of dynamic type or into a set. Indexes are converted to the collection's key type.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn plain(ty: &Type, steps: &[Step], out: &mut Vec<Step>) {
             };
             match at.and_then(|i| usize::try_from(i).ok()).and_then(|i| elements.get(i)) {
                 Some(inner) => plain(inner, rest, out),
-                // An index outside of the tuple selects nothing, so the path ends before it.
+                // The tuple has no element at this index, so the path ends at the tuple.
                 None => out.truncate(before),
             }
         }

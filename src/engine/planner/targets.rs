@@ -1,4 +1,4 @@
-//! Selection: the part of the graph that `-target` selects, or `-exclude` leaves.
+//! Selection: the part of the graph that remains after `-target` or `-exclude`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,34 +13,33 @@ use crate::blocks::{Block, Blocks};
 use crate::inputs::PlanOptions;
 use crate::plan::Mode;
 
-/// Selected part of the graph.
+/// The blocks, resource instances and provider configurations that a plan includes.
 pub(super) struct Selection {
     mode: Mode,
     targets: Vec<Target>,
     excludes: Vec<Target>,
-    /// Selected blocks; `None` if all are.
+    /// Selected blocks; `None` for all blocks.
     blocks: Option<HashSet<Block>>,
     /// Resources that are selected with all instances, because a selected block depends on them.
     whole: HashSet<ConfigResource>,
-    /// Provider configurations of selected resources.
+    /// Provider configurations of selected resources and actions.
     providers: HashSet<AbsProviderConfig>,
-    /// For each resource, the instances of the state that depend on it and are not selected. Empty in destroy mode,
-    /// which selects them.
+    /// For each resource, the instances in the state that are not selected and depend on the resource. Empty in destroy mode, where
+    /// dependents are selected, too.
     needed_outside: HashMap<ConfigResource, Vec<AbsResourceInstance>>,
 }
 
-/// Decision about an instance that only the state has.
+/// Decision about an instance that is only in the state.
 pub(super) enum Orphan<'s> {
     /// The instance is destroyed.
     Destroyed,
-    /// The instance is destroyed, as a target names it, although this instance outside of the targets probably depends
-    /// on it.
+    /// The instance is destroyed because a target names it, although the other instance, which is not selected, probably depends on it.
     Needed(&'s AbsResourceInstance),
-    /// The instance stays: no target names it, and these instances outside of the targets depend on its resource.
+    /// The instance is not destroyed: no target names it, and these instances, which are not selected, depend on its resource.
     Kept(&'s [AbsResourceInstance]),
 }
 
-/// Returns the list blocks as targets.
+/// Returns all list blocks as targets.
 fn lists(blocks: &Blocks) -> Vec<Target> {
     let resources = blocks.graph.node_weights().filter_map(|block| match block {
         Block::Resource(r) if r.resource.mode == ResourceMode::List => Some(Target::ConfigResource(r.clone())),
@@ -60,7 +59,7 @@ impl Selection {
             providers: HashSet::new(),
             needed_outside: HashMap::new(),
         };
-        // A query needs only its list blocks and their dependencies, and plans no resources.
+        // A query plans no resources. It needs only its list blocks and their dependencies.
         if options.query.is_some() {
             selection.targets = lists(blocks);
             selection.select(blocks, options.mode, state, actions);
@@ -70,7 +69,7 @@ impl Selection {
             selection.exclude(blocks, options.mode);
         }
         for node in blocks.graph.node_indices() {
-            // In destroy mode, a configuration is opened when a function of it is called.
+            // A provider configuration is opened if its functions are called. In destroy mode, it is opened at the first call.
             if let Block::Provider(provider) = &blocks.graph[node]
                 && options.mode != Mode::Destroy
                 && blocks.called_providers.contains(&node)
@@ -99,7 +98,7 @@ impl Selection {
         selection
     }
 
-    /// Finds the instances that are not selected and depend on others, by the recorded dependencies.
+    /// Finds the instances in the state that are not selected, and records which resources they depend on.
     fn find_dependents_outside(&mut self, state: &State) {
         let mut needed: HashMap<ConfigResource, Vec<AbsResourceInstance>> = HashMap::new();
         for (resource, _, key, instance) in state.instances() {
@@ -110,8 +109,7 @@ impl Selection {
             let objects = instance.current.iter().chain(instance.deposed.values());
             for dependency in objects.flat_map(|object| &*object.dependencies) {
                 let users = needed.entry(dependency.clone()).or_default();
-                // All objects of an instance come in a row, so comparing with the last entry is enough to find
-                // duplicates.
+                // All dependencies of an instance are added in a row, so comparing with the last entry is enough to avoid duplicates.
                 if users.last() != Some(&at) {
                     users.push(at.clone());
                 }
@@ -120,7 +118,7 @@ impl Selection {
         self.needed_outside = needed;
     }
 
-    /// Decides about an instance that only the state has.
+    /// Decides about an instance that is only in the state.
     pub(super) fn orphan(&self, address: &AbsResourceInstance) -> Orphan<'_> {
         let users = self
             .needed_outside
@@ -132,8 +130,8 @@ impl Selection {
                 users => Orphan::Kept(users),
             };
         }
-        // The state records dependencies between resources, not between instances. An instance with the same key is the
-        // likely user.
+        // The state records dependencies between resources, not between instances. So the instance with the same key is assumed to be the
+        // one that depends on it.
         let key = &address.resource.key;
         let likely = |user: &&AbsResourceInstance| {
             user.resource.key == *key || user.resource.key == InstanceKey::None || *key == InstanceKey::None
@@ -144,14 +142,14 @@ impl Selection {
         }
     }
 
-    /// Returns true if the deposed objects of an instance are destroyed; false where it is selected only as a
-    /// dependency of a target.
+    /// Returns true if the deposed objects of an instance are destroyed. Returns false if the instance is selected only because a target
+    /// depends on it.
     pub(super) fn destroys_deposed(&self, address: &AbsResourceInstance) -> bool {
-        // In the other modes the dependents of a target are selected with it, or nothing is destroyed.
+        // In destroy mode the dependents of a target are selected with it, and a refresh-only plan destroys nothing.
         self.targets.is_empty() || self.mode != Mode::Normal || self.targets.iter().any(|t| t.selects(address))
     }
 
-    /// Selects the data sources that the selected provider configurations depend on: destroy plans read them, too.
+    /// Selects the data sources that selected provider configurations depend on, because a destroy plan reads them, too.
     fn select_data_of_providers(&mut self, blocks: &Blocks) {
         let graph = &blocks.graph;
         let mut queue: Vec<NodeIndex> = self
@@ -166,8 +164,8 @@ impl Selection {
                 .filter(|b| seen.insert(*b))
             {
                 match &graph[before] {
-                    // If it were selected, it would be destroyed. The provider gets the values of its stored
-                    // objects.
+                    // A selected managed resource would be destroyed. It is not selected, and the provider configuration uses the values of
+                    // its stored objects.
                     Block::Resource(r) if r.resource.mode == ResourceMode::Managed => continue,
                     Block::Resource(r) => {
                         self.whole.insert(r.clone());
@@ -183,8 +181,8 @@ impl Selection {
         }
     }
 
-    /// Selects, in destroy mode, the resources with objects that depend on existing targeted objects, by the recorded
-    /// dependencies. Dependencies in the configuration may not have been applied yet.
+    /// Selects, in destroy mode, the resources whose objects depend on existing targeted objects. The recorded dependencies count, because
+    /// those in the configuration may not have been applied yet.
     fn select_dependents(
         &mut self,
         blocks: &Blocks,
@@ -210,7 +208,7 @@ impl Selection {
             .collect();
         let targeted: HashSet<NodeIndex> = queue.iter().copied().collect();
         while let Some(n) = queue.pop() {
-            // The recorded dependencies of an object are transitive.
+            // The recorded dependencies include indirect ones, so dependents of dependents need no search.
             if let Block::Resource(r) = &graph[n]
                 && (r.resource.mode == ResourceMode::Managed || targeted.contains(&n))
             {
@@ -223,7 +221,7 @@ impl Selection {
                     }
                 }
             }
-            // Data sources and values have no recorded dependencies, so those of the configuration count.
+            // The state records no dependencies of data sources and values, so those in the configuration are used.
             for next in graph.neighbors_directed(n, Direction::Outgoing) {
                 match &graph[next] {
                     Block::Provider(_) => continue,
@@ -238,8 +236,8 @@ impl Selection {
         }
     }
 
-    /// Selects the targets, the action that the user requests, and their dependencies; in destroy mode, also their
-    /// dependents.
+    /// Selects the targets, the action that the user requests, and the dependencies of both. In destroy mode, their dependents are selected
+    /// instead of the dependencies.
     fn select(&mut self, blocks: &Blocks, mode: Mode, state: &State, actions: &ActionSelection) {
         let graph = &blocks.graph;
         let named: Vec<NodeIndex> = graph
@@ -280,7 +278,7 @@ impl Selection {
         }
         selected.extend(named);
         if mode == Mode::Destroy {
-            // The dependencies of provider configurations are evaluated in any case.
+            // A destroy plan may evaluate any provider configuration, so all are selected.
             for n in graph.node_indices().filter(|n| matches!(graph[*n], Block::Provider(_))) {
                 selected.insert(n);
             }
@@ -297,9 +295,11 @@ impl Selection {
         self.blocks = Some(selected.into_iter().map(|n| graph[n].clone()).collect());
     }
 
-    /// Removes the excluded addresses and everything that depends on them; in destroy mode, also their dependencies,
-    /// which must be destroyed later. A resource with some excluded instances stays selected without these, but its
-    /// dependents are left out, as they may depend on them.
+    /// Selects everything except the excluded addresses and what depends on them. In destroy mode, the dependencies of excluded resources
+    /// are left out instead, because they must be destroyed after them.
+    ///
+    /// A resource of which only some instances are excluded remains selected without them. Its dependents are left out, because they may
+    /// depend on the excluded instances.
     fn exclude(&mut self, blocks: &Blocks, mode: Mode) {
         let graph = &blocks.graph;
         let direction = if mode == Mode::Destroy {
@@ -321,7 +321,7 @@ impl Selection {
         let mut seen: HashSet<NodeIndex> = HashSet::new();
         while let Some(n) = queue.pop() {
             for next in graph.neighbors_directed(n, direction) {
-                // In destroy mode, values and provider configurations are evaluated in any case.
+                // In destroy mode only resources are left out: values and provider configurations are evaluated nevertheless.
                 let goes = mode != Mode::Destroy || matches!(graph[next], Block::Resource(_));
                 if goes {
                     left_out.insert(next);
@@ -340,7 +340,7 @@ impl Selection {
         self.blocks.as_ref().is_none_or(|blocks| blocks.contains(block))
     }
 
-    /// Returns true if an instance of a selected resource is selected.
+    /// Returns true if an instance is selected. Its resource must be selected.
     pub(super) fn includes_instance(&self, address: &AbsResourceInstance) -> bool {
         if self.targets.is_empty() {
             return !self.excludes.iter().any(|t| t.selects(address));
@@ -348,12 +348,12 @@ impl Selection {
         self.whole.contains(&address.config()) || self.targets.iter().any(|t| t.selects(address))
     }
 
-    /// Returns true if a selected resource uses a provider configuration.
+    /// Returns true if a selected resource or action uses a provider configuration.
     pub(super) fn needs_provider(&self, address: &AbsProviderConfig) -> bool {
         self.providers.contains(address)
     }
 
-    /// Returns the provider configurations that selected resources use.
+    /// Returns the provider configurations that selected resources and actions use.
     pub(super) fn providers(&self) -> impl Iterator<Item = &AbsProviderConfig> {
         self.providers.iter()
     }
@@ -364,10 +364,10 @@ impl Selection {
     }
 }
 
-/// Returns the root outputs that depend on resources, all of them selected. An output that depends on a module call
-/// with a `count` that depends on other resources is left out: with -target, such a count may be unknown.
+/// Returns the root outputs that depend on resources, if all these resources are selected. An output is left out if it depends on a module
+/// call that is not selected and itself depends on resources: the `count` of the call may be unknown.
 fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<NodeIndex> {
-    // The resource dependencies of each node, in topological order.
+    // Resource dependencies of each node. In topological order, those of its predecessors are known.
     let mut needs: Vec<Needs> = vec![Needs::default(); graph.node_count()];
     let mut found = Vec::new();
     for n in petgraph::algo::toposort(graph, None).unwrap_or_default() {
@@ -388,17 +388,17 @@ fn outputs_of(graph: &DiGraph<Block, ()>, selected: &HashSet<NodeIndex>) -> Vec<
     found
 }
 
-/// Resource dependencies of a node, as far as they decide about an output.
+/// Resource dependencies of a node that decide whether an output is selected.
 #[derive(Clone, Copy, Default)]
 struct Needs {
     /// Set if the node depends on a resource.
     some: bool,
-    /// Set if the node depends on a resource that is not selected.
+    /// Set if the node depends on a resource, or on a module call with resource dependencies, that is not selected.
     left_out: bool,
 }
 
-/// Returns for each resource those with objects that depend on it: directly, by the recorded dependencies, or through
-/// their provider configuration.
+/// Returns the dependents of each resource: the resources whose objects have it as a recorded dependency, or whose provider configuration
+/// depends on it.
 fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigResource, HashSet<ConfigResource>> {
     let mut out: HashMap<ConfigResource, HashSet<ConfigResource>> = HashMap::new();
     let mut users: HashMap<&'s AbsProviderConfig, HashSet<ConfigResource>> = HashMap::new();
@@ -409,7 +409,7 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
             .values()
             .flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
         for dependency in objects.flat_map(|object| &*object.dependencies) {
-            // `entry` would clone the key for each of many objects.
+            // `entry` would clone the key for each object, and there may be many objects.
             match out.get_mut(dependency) {
                 Some(all) if all.contains(&user) => {}
                 Some(all) => drop(all.insert(user.clone())),
@@ -429,7 +429,7 @@ fn recorded_dependents<'s>(blocks: &Blocks, state: &'s State) -> HashMap<ConfigR
 /// Returns the warning for a partial plan.
 pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     if options.invoke.is_some() {
-        // Targets select the callers of the action, and nothing else is planned then.
+        // With `-invoke`, targets only select the callers of the action.
         return None;
     }
     let option = match (options.targets.is_empty(), options.excludes.is_empty()) {
@@ -446,7 +446,7 @@ pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns the warning about orphans that instances outside of the targets need.
+/// Returns the warning about targeted orphans on which other objects depend that are not targeted.
 pub(super) fn needed_outside(
     kept: &[(AbsResourceInstance, String)],
     destroyed: &[(AbsResourceInstance, String)],
@@ -476,7 +476,7 @@ pub(super) fn needed_outside(
     (!detail.is_empty()).then(|| Diagnostic::warning("Objects needed outside of the targets", detail))
 }
 
-/// Returns true if every instance of a resource is selected.
+/// Returns true if a target selects every instance of a resource.
 fn selects_whole(target: &Target, resource: &ConfigResource) -> bool {
     match target {
         Target::Module(_) | Target::ConfigResource(_) => target.may_select(resource),

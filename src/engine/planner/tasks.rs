@@ -1,4 +1,4 @@
-//! The instances of one resource, of the configuration and of the state, planned concurrently.
+//! Planning of one resource: all its instances, in the configuration and in the state, concurrently.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,21 +21,20 @@ use crate::plan::Reason;
 use super::targets::Orphan;
 use super::{PlannedResource, Planner, import};
 
-/// Limit of the dependents of a kept object that are named.
+/// Maximum number of dependents that the message about a kept object names.
 const NAMED_USERS: usize = 3;
 
-/// Concurrency permit that is held while an object is planned: from the limit of its provider, or from the limit of the whole
-/// operation.
+/// Concurrency permit that is held while an object is planned: from the lane of its provider, or from the shared limit.
 enum Place<'s> {
     Lane { _place: LanePlace },
     Shared { _permit: SemaphorePermit<'s> },
 }
 
-/// A unit of planning.
+/// One object to plan.
 enum Task {
     /// A configured instance.
     Desired(AbsResourceInstance, crate::eval::Repetition),
-    /// An instance that only the state has.
+    /// An instance that is only in the state.
     Orphan(AbsResourceInstance, Reason),
     /// A deposed object.
     Deposed(AbsResourceInstance, state::DeposedKey),
@@ -55,7 +54,7 @@ impl Planner<'_> {
         let block = config.resource(address);
         let in_state = self.resources.by_config.get(address).map_or(&[][..], Vec::as_slice);
         let provider_address = match (block, in_state.first()) {
-            // The state names the provider configuration that destroys orphans.
+            // The resource is only in the state, which names the provider configuration that destroys its objects.
             (None, Some(resource)) => self.context.inputs.state.resources[resource].provider.clone(),
             _ => config.provider_for(address),
         };
@@ -66,7 +65,7 @@ impl Planner<'_> {
         self.progress.known.fetch_add(tasks.len(), Ordering::Relaxed);
         let expanded = self.context.evaluator.provider_expansion(&provider_address)?.is_some();
         let provider = match expanded {
-            // Each task gets the provider of its instance.
+            // With `for_each` in the provider block, each task determines its own provider instance.
             true => self.context.providers.unconfigured(&provider_address.provider).await,
             false => self.context.providers.get(&provider_address).await,
         };
@@ -115,7 +114,7 @@ impl Planner<'_> {
                 } else {
                     &self.limits.slots
                 };
-                // All resources share these slots, while the stream below limits this resource only.
+                // The slots limit all resources together, and the stream below limits this resource.
                 let _slot = match lane {
                     Some(lane) => Place::Lane {
                         _place: lane.enter().await,
@@ -167,14 +166,14 @@ impl Planner<'_> {
             (Task::Desired(address, repetition), ResourceMode::Data) => {
                 Box::pin(self.data(planning, &address, repetition)).await
             }
-            // Ephemeral resources are visited by `ephemeral`.
+            // Ephemeral resources are opened by the module `ephemeral`.
             (Task::Desired(..), ResourceMode::Ephemeral) => Ok(()),
             (Task::Desired(address, repetition), ResourceMode::List) => {
                 Box::pin(self.list(planning, &address, repetition)).await
             }
             (Task::Orphan(address, reason), ResourceMode::Managed) => self.delete(planning, &address, reason).await,
             (Task::Orphan(address, _), _) => {
-                // A destroy plan drops the data source at the end, as destroyed objects may depend on it.
+                // In a destroy plan, apply removes the data source at the end, because objects to be destroyed may depend on it.
                 if !self.spec.kind.is_destroy() {
                     self.prior().remove_instance(&address);
                 }
@@ -184,7 +183,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the provider configuration of a task: the one that its block selects, or that the state records.
+    /// Returns the provider configuration of a task: the one that the resource block selects, or for an object without configuration the
+    /// one that the state records.
     fn provider_of(&self, planning: &PlannedResource<'_>, task: &Task) -> Result<AbsProviderConfig, Reported> {
         let evaluator = self.context.evaluator;
         let address = task.address();
@@ -203,7 +203,7 @@ impl Planner<'_> {
         let stored = self.context.inputs.state.instance(address);
         let key = stored.and_then(|instance| instance.provider_key.clone());
         let is_current = key.is_none() && !planning.expanded;
-        // Data sources leave the state without a request.
+        // No request is needed to remove a data source from the state, so its provider instance need not exist.
         if is_current || planning.address.resource.mode != ResourceMode::Managed {
             return Ok(planning.provider_address.clone());
         }
@@ -214,8 +214,7 @@ impl Planner<'_> {
         Err(self.context.fail(no_instance(&used, task)))
     }
 
-    /// Returns the planning tasks of a resource: one for each configured instance, and one for each other object of
-    /// the state.
+    /// Returns the planning tasks of a resource: one for each configured instance, and one for each other object in the state.
     fn tasks(
         &self,
         address: &ConfigResource,
@@ -232,7 +231,7 @@ impl Planner<'_> {
                 .evaluate(self.context.evaluator, &Block::Resource(address.clone()))?;
         }
         if for_provider && !self.spec.options.refresh && !in_state.is_empty() {
-            // Without refresh, the stored result is used.
+            // With `-refresh=false`, provider configurations use the stored results, so nothing is read.
             return Ok(tasks);
         }
         if (!destroy || for_provider) && block.is_some() {
@@ -298,8 +297,8 @@ impl Planner<'_> {
 }
 
 impl Planner<'_> {
-    /// Returns true unless an instance outside of the targets needs this orphan. Adds to the lists of the warning
-    /// about such orphans.
+    /// Returns true if an orphan is destroyed. Returns false if objects that are not targeted depend on it. In both cases, such dependents
+    /// are recorded for a warning.
     fn is_destroyed_as_orphan(&self, address: &AbsResourceInstance) -> bool {
         if address.resource.resource.mode != ResourceMode::Managed || !self.spec.kind.compares_with_configuration() {
             return true;
@@ -325,7 +324,7 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the error about an object whose provider instance is gone.
+/// Returns the error about an object whose provider instance is not configured any more.
 fn no_instance(used: &AbsProviderConfig, task: &Task) -> Diagnostic {
     let address = task.address();
     let object = match task {

@@ -1,7 +1,6 @@
-//! Problems of addresses in `-target`, `-exclude` and `-replace` that match nothing. Many are typing errors, so the
-//! nearest address is suggested. Terraform ignores them, and scripts rely on that: a target that does not exist any
-//! more is a warning, unless addresses are to be strict. An exclusion that matches nothing is always an error, since
-//! the plan would change what it was meant to protect.
+//! Diagnostics about addresses in `-target`, `-exclude` and `-replace` that match nothing. Many of these are typing errors, so the nearest
+//! address is suggested. Terraform ignores them, and scripts rely on that, so they are warnings unless strict addresses are requested. For
+//! `-exclude` they are always errors, since the plan would change the objects that the user wants to protect.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -14,11 +13,11 @@ use super::Planner;
 
 const EXCLUDE: &str = "-exclude";
 
-/// Limit of the addresses that are compared for a suggestion.
+/// Maximum number of addresses that are compared for a suggestion.
 const MOST_COMPARED: usize = 100_000;
 
 impl Planner<'_> {
-    /// Returns the problem of an address that matches nothing.
+    /// Returns the diagnostic for an address that matches nothing.
     fn no_match(&self, flag: &str, address: &dyn Display, what: &str, near: Option<&str>) -> Diagnostic {
         let hint = near.map(|near| format!(" Did you mean {near}?")).unwrap_or_default();
         let summary = format!("No match for {flag}");
@@ -35,11 +34,11 @@ impl Planner<'_> {
     fn flag_targets(&self) -> impl Iterator<Item = (&'static str, &Target)> {
         let targets = self.spec.options.targets.iter().map(|target| ("-target", target));
         let excludes = self.spec.options.excludes.iter().map(|target| (EXCLUDE, target));
-        // A plan for one import reports a missing address itself.
+        // A plan for the command `import` reports a missing address itself.
         targets.chain(excludes).filter(|_| self.spec.options.import.is_none())
     }
 
-    /// Returns the previous addresses of moved objects, which flags may name.
+    /// Returns the previous addresses of moved objects. Options may still use them.
     fn moved(&self) -> impl Iterator<Item = &AbsResourceInstance> {
         self.spec.moves.from.values()
     }
@@ -60,7 +59,7 @@ impl Planner<'_> {
             || self.moved().any(|i| i.config() == *resource)
     }
 
-    /// Returns the problems of addresses of blocks that neither the configuration nor the state has.
+    /// Returns diagnostics for addresses whose block is neither in the configuration nor in the state.
     pub(super) fn unmatched_blocks(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
         for (flag, target) in self.flag_targets() {
@@ -115,8 +114,8 @@ impl Planner<'_> {
         out.push(self.no_match(flag, &address_text, what, near));
     }
 
-    /// Returns the problems of addresses of instances, which are known only after the walk. Addresses of missing blocks
-    /// have been reported before it.
+    /// Returns diagnostics for addresses of instances that do not exist. Called after the walk, when the instances are known.
+    /// `unmatched_blocks` has reported addresses whose block is missing.
     pub(super) fn unmatched_instances(&self) -> Diagnostics {
         let mut out = Diagnostics::new();
         let has_block = |target: &Target| match target {
@@ -141,7 +140,7 @@ impl Planner<'_> {
                 self.check_instance("-replace", address, &mut out);
             }
         }
-        // The walk has reported failures of expansion already.
+        // The walk has reported failures of expansion, so those found again here are dropped.
         self.context.evaluator.take_diagnostics();
         out
     }
@@ -182,8 +181,8 @@ impl Planner<'_> {
                 if expansion.has(&address.resource.key) {
                     return;
                 }
-                // An address without a key selects all instances of a resource with `count` or `for_each`. With
-                // -replace, which names single objects, it selects one.
+                // An address without a key selects all instances of a resource with `count` or `for_each`. In `-replace`, an address always
+                // means a single instance.
                 if address.resource.key.is_none() && flag != "-replace" {
                     return;
                 }

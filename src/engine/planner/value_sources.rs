@@ -1,8 +1,8 @@
-//! Sources of values: the objects and data sources that the values of a change come from.
+//! Sources of values: the objects and data sources from which the changed values of a change come.
 //!
-//! References are followed through variables, local values, outputs and data sources, and end at managed resources, whose values
-//! are those of their objects. Nothing is evaluated. An instance is known where its key is written, or where it is `count.index`
-//! or `each.key`; otherwise all instances of the resource are sources.
+//! References are followed through variables, local values, outputs and data sources, and end at managed resources, whose values are stored
+//! in their objects. Nothing is evaluated. If the instance key of a reference is constant, or is `count.index` or `each.key`, one instance
+//! is a source; otherwise all instances of the resource are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use syntax::ast::{Body, Expr};
 
 use crate::plan::{Action, Reason, ResourceChange};
 
-/// Objects and data sources that values come from.
+/// Objects and data sources from which values come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     pub(super) instances: HashSet<AbsResourceInstance>,
-    /// Resources with all their instances in one module instance.
+    /// Resources that are sources with all their instances in one module instance.
     pub(super) resources: HashSet<AbsResource>,
-    /// Resources with all their instances in all module instances.
+    /// Resources that are sources with all their instances in all module instances.
     pub(super) everywhere: HashSet<ConfigResource>,
 }
 
@@ -35,7 +35,7 @@ impl Sources {
     }
 }
 
-/// Block that contains an expression, which decides the values of `count` and `each` in it.
+/// Block that contains an expression. It determines `count.index` and `each.key` in the expression.
 #[derive(Clone)]
 enum Within {
     Resource(Resource, InstanceKey),
@@ -56,7 +56,7 @@ impl Within {
 /// An expression whose references have not been followed yet.
 struct Pending<'s> {
     module: ModuleInstance,
-    /// True if the keys of the module instance are not known.
+    /// True if the instance of the module is unknown, so that all its instances are meant.
     any_instance: bool,
     within: Within,
     expr: &'s Expr,
@@ -80,7 +80,8 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Adds the sources of a change: of the arguments that change, and of everything else as far as it is a data source.
+    /// Adds the sources of a change: all sources of the arguments that change, and the data sources among the sources of the other
+    /// arguments.
     pub(super) fn change(&mut self, change: &ResourceChange) {
         let address = &change.address;
         let config = self.config;
@@ -102,7 +103,7 @@ impl<'s> Search<'s> {
                     add(self, expr, !changed(name));
                 }
             }
-            // The values that `count` or `for_each` depends on are the reason why the instance is destroyed.
+            // The instance is destroyed because of the value of `count` or `for_each`, so the sources of that value count.
             Action::Delete
                 if matches!(
                     change.reason,
@@ -112,7 +113,7 @@ impl<'s> Search<'s> {
                 repetition().for_each(|expr| add(self, expr, false));
             }
             Action::Delete | Action::Forget | Action::NoOp | Action::Read => {}
-            // All arguments of a new object are new, so all of them are searched.
+            // A new object has no unchanged arguments, so all are searched.
             _ => {
                 expressions(&block.body).for_each(|(_, expr)| add(self, expr, false));
                 repetition().for_each(|expr| add(self, expr, false));
@@ -121,7 +122,7 @@ impl<'s> Search<'s> {
         self.run();
     }
 
-    /// Returns true if an expression leads to a data source without passing a managed resource.
+    /// Returns true if a data source is among the sources of an expression.
     fn may_lead_to_data(&self, module: &ModuleInstance, within: &Within, expr: &'s Expr) -> bool {
         let mut apart = Search::new(self.config);
         apart.push(module, false, within, expr);
@@ -153,7 +154,7 @@ impl<'s> Search<'s> {
     }
 
     fn expression(&mut self, at: &Pending<'s>) {
-        // References whose key is that of the instance the expression belongs to, such as `each.key`.
+        // The references in whose instance key the instance's own key is used, such as `each.key`.
         let own_keys: HashMap<u32, bool> = evaluated_keys(at.expr)
             .into_iter()
             .map(|(traversal, key)| (traversal.range.start.byte, is_own_key(key)))
@@ -236,7 +237,7 @@ impl<'s> Search<'s> {
         if resource.mode == ResourceMode::Managed {
             return;
         }
-        // A data source is read with all of its arguments, so all of them are searched.
+        // All arguments of a data source decide its result, so all are searched.
         let within = match key.filter(|_| !at.any_instance) {
             Some(key) => Within::Resource(resource.clone(), key),
             None => Within::Other,
@@ -290,7 +291,7 @@ fn is_own_key(key: &Expr) -> bool {
     }
 }
 
-/// Returns the expressions of a body, each with the name of the attribute or block of the object that it belongs to.
+/// Returns the expressions of a body, each with the name of the top-level attribute or block that contains it.
 fn expressions(body: &Body) -> impl Iterator<Item = (&str, &Expr)> {
     let mut out = Vec::new();
     for attribute in &body.attributes {
@@ -313,8 +314,8 @@ fn below<'b>(body: &'b Body, name: &'b str, out: &mut Vec<(&'b str, &'b Expr)>) 
     }
 }
 
-/// Adds the sources of the values of provider configurations. These are read in any case: an outdated value there, such as an
-/// expired token, would affect all requests.
+/// Adds the sources of the values of provider configurations. A partial refresh always reads them, because an outdated value there, such as
+/// an expired token, would make all requests of the provider fail.
 pub(super) fn of_providers<'c>(
     config: &Config,
     providers: impl Iterator<Item = &'c addrs::AbsProviderConfig>,

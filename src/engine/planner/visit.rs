@@ -38,22 +38,22 @@ use crate::walk::Outcome;
 pub(super) struct PlanSpec<'a> {
     pub(super) kind: PlanKind,
     pub(super) options: &'a PlanOptions,
-    /// Configuration without the blocks that are generated for imports.
+    /// Configuration as written, without the empty blocks that are added for imports.
     pub(super) written: &'a config::Config,
     pub(super) selection: &'a Selection,
     pub(super) moves: &'a Moves,
     pub(super) removals: &'a Removals<'a>,
 }
 
-/// Facts about the resources that are known before the walk.
+/// Properties of resources that are known before the walk.
 pub(super) struct ResourceFacts {
     /// Resources that each resource depends on.
     pub(super) dependencies: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
-    /// Resources whose new objects are created before the old ones are destroyed.
+    /// Resources that are replaced with create_before_destroy.
     pub(super) create_before_destroy: BTreeSet<ConfigResource>,
-    /// Data sources and ephemeral resources that provider configurations need, in a destroy plan.
+    /// In a destroy plan, the data sources and ephemeral resources on which provider configurations depend.
     pub(super) read_for_providers: BTreeSet<ConfigResource>,
-    /// Resources of the state, by their configuration addresses.
+    /// Resources of the state, grouped by their addresses without instance keys of modules.
     pub(super) by_config: HashMap<ConfigResource, Vec<AbsResource>>,
 }
 
@@ -62,7 +62,7 @@ impl ResourceFacts {
         let dependencies = blocks.resource_dependencies(false);
         let selected = |r: &ConfigResource| selection.includes(&Block::Resource(r.clone()));
         let mut read_for_providers = BTreeSet::new();
-        // A destroy plan reads only the data sources that provider configurations depend on.
+        // A destroy plan reads only the data sources on which provider configurations depend.
         if kind.is_destroy() {
             for provider in selection.providers() {
                 let before = blocks.resources_before(&Block::Provider(provider.clone()));
@@ -86,7 +86,7 @@ impl ResourceFacts {
 pub(super) struct Limits {
     /// Permits for objects.
     pub(super) slots: Semaphore,
-    /// Permits for objects whose provider stores them in the state alone.
+    /// Permits for objects that exist only in the state.
     pub(super) local_slots: Semaphore,
 }
 
@@ -103,7 +103,7 @@ impl Limits {
 /// Progress of a plan, for display.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// Number of instances that are known to be planned.
+    /// Number of instances to plan, as far as they are known.
     pub(super) known: AtomicUsize,
     /// Number of instances that have been planned.
     pub(super) finished: AtomicUsize,
@@ -113,28 +113,27 @@ pub(super) struct Progress {
 #[derive(Default)]
 pub(super) struct PlanResults {
     pub(super) changes: Vec<ResourceChange>,
-    /// Facts of each change for the execution graph.
+    /// For each change, in the same order, the properties that the execution graph needs.
     pub(super) planned: Vec<Planned>,
-    /// Indexes of the changes that update or replace a current object.
+    /// Indexes into `changes` of the updates and replacements of current objects.
     pub(super) changed: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
-    /// Indexes of the changes that create an object.
+    /// Indexes into `changes` of the creations.
     pub(super) created: HashMap<AbsResource, HashMap<InstanceKey, usize>>,
     pub(super) drift: Vec<ResourceChange>,
     pub(super) reads: ReadResults,
-    /// Invocations of actions that changes trigger or the user requests.
+    /// Planned invocations of actions.
     pub(super) invocations: Vec<ActionInvocation>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
     pub(super) queries: Vec<Arc<QueryInstance>>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
-    /// Orphans that stay because instances outside of the targets need them, with the addresses of these.
+    /// Orphans that are not destroyed because objects that are not targeted depend on them, with the addresses of these objects.
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
-    /// Orphans that a target names, with an instance outside of the targets that probably needs them.
+    /// Targeted orphans that are destroyed, each with an object that is not targeted and probably depends on it.
     pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
-    /// Instances whose destroy-time provisioners cannot run because their block was removed, with the types of
-    /// the provisioners.
+    /// Objects whose destroy-time provisioners cannot run because their block was removed, with the provisioner types.
     pub(super) lost_provisioners: Vec<(AbsResourceInstance, String)>,
-    /// Resources with an instance that will change.
+    /// Resources of which at least one instance will change.
     pub(super) pending: HashSet<ConfigResource>,
 }
 
@@ -146,25 +145,25 @@ pub(crate) struct Planner<'a> {
     pub(super) dependency_evaluation: DependencyEvaluation<'a>,
     pub(super) limits: Limits,
     pub(super) reading: &'a Reading,
-    /// Sources of the values of provider configurations.
+    /// Sources of the values in provider configurations.
     pub(super) of_providers: Sources,
-    /// Prior state: that of the inputs, in which each object is replaced by the refreshed one.
+    /// Prior state: it begins as the state of the inputs, and each object is replaced when it is refreshed.
     pub(super) prior: Arc<Mutex<State>>,
     pub(super) results: Mutex<PlanResults>,
     pub(super) progress: Progress,
 }
 
-/// Common facts of all instances of a planned resource.
+/// A resource that is being planned, with everything that its instances share.
 #[derive(Clone)]
 pub(super) struct PlannedResource<'p> {
     pub(super) address: &'p ConfigResource,
     pub(super) block: Option<&'p Resource>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) provider_address: AbsProviderConfig,
-    /// Set if the provider configuration has `for_each`: each instance of the resource selects one of its instances.
+    /// Set if the provider configuration has `for_each`, so that each instance of the resource selects a provider instance.
     pub(super) expanded: bool,
     pub(super) schema: &'p Schema,
-    /// Dependencies of the resource's objects, in the order of the state.
+    /// Dependencies of the resource, sorted as in the state.
     pub(super) dependencies: Arc<[ConfigResource]>,
     pub(super) imports: import::Imports<'p>,
 }
@@ -200,7 +199,7 @@ impl Planner<'_> {
     }
 
     pub(super) async fn visit(&self, block: &Block) -> Outcome {
-        // A requested stop is checked for each block, so that a stop ends the walk without new requests.
+        // A stop is checked before each block, so that the walk ends without new requests.
         if self.context.inputs.stop.is_requested() {
             return Outcome::Failed;
         }
@@ -211,7 +210,7 @@ impl Planner<'_> {
             }
             Block::Resource(address) => self.resource(address).await,
             Block::Provider(address) => self.provider(address).await,
-            // A destroy plan evaluates only the dependencies of provider configurations, on demand.
+            // A destroy plan evaluates only what provider configurations depend on, when they are opened.
             _ if self.spec.kind.is_destroy() => Ok(()),
             Block::Variable(module, name) => block_visits::visit_variable(self.context.evaluator, module, name),
             Block::Local(module, name) => block_visits::visit_local(self.context.evaluator, module, name),
@@ -268,7 +267,7 @@ impl Planner<'_> {
                 ),
             ));
         }
-        // A destroy plan visits no other blocks, so they are evaluated here.
+        // A destroy plan does not visit the dependencies of provider configurations, so they are evaluated here.
         if self.spec.kind.is_destroy() {
             self.dependency_evaluation
                 .evaluate(self.context.evaluator, &Block::Provider(address.clone()))?;
@@ -277,7 +276,7 @@ impl Planner<'_> {
         let open = |instance| async move {
             provider_opening::open(self.context.evaluator, self.context.providers, instance).await
         };
-        // All are awaited, so that the problems of each are reported.
+        // All instances are opened even after a failure, so that all problems are reported.
         let opened = futures::future::join_all(instances.iter().map(open)).await;
         opened.into_iter().collect()
     }
@@ -292,7 +291,7 @@ impl Planner<'_> {
         self.resources.create_before_destroy.contains(address)
     }
 
-    /// Adds a change, with its facts for the execution graph.
+    /// Adds a change, and its properties for the execution graph.
     pub(super) fn add(
         &self,
         mut change: ResourceChange,
@@ -320,7 +319,7 @@ impl Planner<'_> {
             replace if replace.is_replace() => Some(&mut results.changed),
             _ => None,
         };
-        // A deposed object is left over from a replacement, so it triggers nothing.
+        // A deposed object remains from an earlier replacement, so its destruction triggers no replacement of other objects.
         if let Some(list) = list.filter(|_| change.deposed.is_none()) {
             let instances = list.entry(change.address.containing_resource()).or_default();
             instances.insert(change.address.resource.key.clone(), at);

@@ -1,5 +1,5 @@
-//! Figures of plans against a service with latency, and with a limit of requests a second. For measuring by hand:
-//! `cargo test -p monoform-engine --test paces -- --ignored --nocapture --test-threads=1`.
+//! Benchmarks of plans against a service with latency and with a limit of requests per second. They are run by hand: `cargo test -p
+//! monoform-engine --test paces -- --ignored --nocapture --test-threads=1`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod support;
@@ -29,7 +29,7 @@ fn text(value: &str) -> String {
     )
 }
 
-/// Objects of a service that answers a read after 100 ms.
+/// A case whose objects are applied, with a service that answers a read after 100 ms.
 fn applied() -> Case {
     let mut case = Case::new(&text("one"));
     case.remote.lock().quiet = true;
@@ -38,7 +38,7 @@ fn applied() -> Case {
     case
 }
 
-/// Plans, and prints the time, the number of reads and that of the objects with an error.
+/// Plans, and prints the time, the number of reads, and the number of objects with an error.
 fn measure(case: &Case, name: &str) {
     {
         let mut w = case.remote.lock();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use allocation_counter::{AllocationInfo, measure};
 use support::Case;
 
-/// Two resources of `n` instances, each instance of the second referring to one of the first; with outputs and locals.
+/// Two resources of `n` instances. Each instance of the second refers to one of the first. There are also outputs and local values.
 fn plain(n: usize) -> String {
     format!(
         r#"
@@ -92,7 +92,7 @@ fn modules(n: usize) -> String {
     )
 }
 
-/// The peak memory of the process, in MiB.
+/// Returns the peak memory of the process in MiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("0");
@@ -101,7 +101,7 @@ fn peak() -> u64 {
 
 /// Plans, applies, plans again and destroys; returns the times.
 fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
-    // The log would grow with the instances, and is not what is measured.
+    // The log is turned off, because its memory would grow with the instances.
     case.remote.lock().quiet = true;
     let timed = |f: &mut dyn FnMut()| {
         let began = Instant::now();
@@ -120,7 +120,7 @@ fn run(case: &mut Case, instances: usize) -> [Duration; 4] {
             support::texts(diagnostics.iter().take(3))
         );
     });
-    // The plan contains states, which would count towards the peak of memory.
+    // The plan contains states, which would increase the peak of the next operation.
     drop(plan);
     assert_eq!(case.state.instance_count(), instances);
     let again = timed(&mut || case.assert_settled());
@@ -161,7 +161,7 @@ fn imports(n: usize) -> Case {
     "#;
     let mut case = keys(n);
     case.main(text);
-    // The objects to import are created by another configuration.
+    // A separate case creates the objects to import.
     let mut maker = keys(n);
     maker.remote.lock().quiet = true;
     maker.apply();
@@ -199,14 +199,14 @@ fn plan_and_apply_scale_linearly_with_instances() {
     let few: Duration = all(100).iter().sum();
     let many: Duration = all(1000).iter().sum();
     let factor = many.as_secs_f64() / few.as_secs_f64();
-    // The tolerance allows for other load; quadratic growth would be a factor of a hundred.
+    // The tolerance allows for other load on the machine. Quadratic growth would exceed it by far: a hundredfold increase.
     assert!(
         factor < 50.0,
         "{few:?} for 100, {many:?} for 1000: a factor of {factor:.0}"
     );
 }
 
-/// Returns the allocations and the peak of memory of each operation, in the order of [`OPERATIONS`].
+/// Returns the allocations and the peak memory of each operation, in the order of [`OPERATIONS`].
 fn counts(mut case: Case) -> [AllocationInfo; 4] {
     case.remote.lock().quiet = true;
     let mut plan = None;
@@ -223,14 +223,13 @@ fn counts(mut case: Case) -> [AllocationInfo; 4] {
 
 const OPERATIONS: [&str; 4] = ["plan", "apply", "plan again", "destroy"];
 
-/// Upper bounds of the allocations and of the bytes at the peak for each further instance: the measured numbers and a tenth
-/// more.
+/// Upper bounds for each further instance: the number of allocations, and the bytes at the peak. They are the measured numbers plus 10 %.
 const BOUNDS: [(u64, u64); 4] = [(52, 2_270), (91, 4_100), (151, 3_450), (261, 4_720)];
 
 #[test]
 fn every_further_instance_costs_at_most_its_bound_of_allocations_and_memory() {
-    // The difference of two sizes, so that what a run costs without instances does not count. One is twice the other, so that
-    // growing vectors, which double, have the same share of slack in both.
+    // Two sizes are compared, so that the fixed cost of a run does not count. One is twice the other: vectors grow by doubling, so both
+    // sizes have the same share of spare capacity.
     let [few, many] = [150, 300].map(|n| counts(Case::new(&plain(n))));
     let instances = 2 * (300 - 150);
     let mut over = Vec::new();

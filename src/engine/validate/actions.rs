@@ -14,7 +14,7 @@ use crate::actions::{ActionCall, ConfiguredAction, key_of};
 use crate::eval::{Expansion, Repetition, Reported};
 use crate::instance::located;
 
-/// Returns the actions that resources trigger. They are validated with each of these resources.
+/// Returns the actions that resources trigger. Such an action is validated once for each of these resources.
 pub(super) fn called(config: &Config) -> HashSet<ConfigAction> {
     let mut out = HashSet::new();
     for node in config.nodes().into_iter().filter(|n| !n.module.actions.is_empty()) {
@@ -28,10 +28,10 @@ pub(super) fn called(config: &Config) -> HashSet<ConfigAction> {
 }
 
 impl Validator<'_> {
-    /// Validates an action: its repetition argument, and its configuration if no resource triggers it.
+    /// Validates an action: its repetition argument, and its configuration, unless a resource triggers it.
     pub(super) async fn action(&self, address: &ConfigAction) -> Result<(), Reported> {
         let (instance, _) = self.place(&address.module)?;
-        // The failure has been reported, and the configuration does not depend on it.
+        // The expansion has reported a failure, which does not affect the configuration.
         let _: Result<_, Reported> = self.evaluator.action_expansion(&instance, &address.action);
         if self.called.contains(address) {
             return Ok(());
@@ -54,7 +54,7 @@ impl Validator<'_> {
         ConfiguredAction::find(self.config, self.providers.schemas(), address).map_err(|d| self.fail(d))
     }
 
-    /// Requests the validation of an action's configuration, with this value of `caller` if a resource triggers it.
+    /// Requests the validation of an action's configuration. `caller` is the value of the resource that triggers the action.
     async fn action_config(
         &self,
         action: &ConfiguredAction<'_>,
@@ -103,7 +103,7 @@ impl Validator<'_> {
             self.evaluator.report(misplaced_condition(trigger));
             for reference in &trigger.actions {
                 let of = reference.action.in_module(&address.module);
-                // An undeclared action has been reported.
+                // `Blocks` has reported an undeclared action.
                 if self.config.action(&of).is_none() {
                     continue;
                 }
@@ -129,7 +129,7 @@ impl Validator<'_> {
     }
 }
 
-/// Returns an example key of the kind that instances with this repetition have. It represents any key.
+/// Returns an example of the instance keys with this kind of repetition: a string for `for_each`, otherwise a number.
 fn any_key(repetition: &Repetition) -> InstanceKey {
     match repetition.each {
         Some(_) => InstanceKey::String("".into()),
@@ -137,7 +137,7 @@ fn any_key(repetition: &Repetition) -> InstanceKey {
     }
 }
 
-/// Returns errors for a condition, or a reference in it, that the events do not allow.
+/// Returns errors for a condition that the events of the trigger do not allow, or whose references they do not allow.
 fn misplaced_condition(trigger: &ActionTrigger) -> Diagnostics {
     let mut out = Diagnostics::new();
     let Some(condition) = &trigger.condition else {
@@ -171,7 +171,7 @@ fn misplaced_condition(trigger: &ActionTrigger) -> Diagnostics {
     out
 }
 
-/// Warns of references of an action to the resource that triggers it.
+/// Returns warnings for direct references of an action to the resource that triggers it.
 fn references_to_caller(action: &ConfiguredAction<'_>, caller: &ConfigResource) -> Diagnostics {
     let Some(body) = &action.block.config else {
         return Diagnostics::new();

@@ -1,4 +1,4 @@
-//! Ephemeral values in blocks that may have no instances.
+//! Ephemeral values in the arguments of blocks that may have no instances.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use schema::BlockSchema;
 
 use crate::eval::Expansion;
 
-/// Returns true if ephemeral values in a resource's arguments can only be checked in the plan.
+/// Returns true if only the plan can check the arguments of a resource for ephemeral values.
 ///
-/// As in Terraform, validation checks a block without instances by its references. But a reference to a module's output
-/// does not say whether the value is ephemeral; the plan knows the value.
+/// As in Terraform, validation checks a block without instances by its references. But a reference to the output of a module does not tell
+/// whether its value is ephemeral, which only the plan knows.
 pub(super) fn is_left_to_plan(
     config: &Config,
     address: &ConfigResource,

@@ -10,7 +10,7 @@ use super::{Validator, representative};
 use crate::eval::{Repetition, Reported};
 use crate::import_id::{identifier, import_identity};
 
-/// Returns an error for an import of an instance by a key that its resource does not have.
+/// Returns an error if an import block's target has an instance key of a kind that the resource does not have.
 fn wrong_key(module: &Module, import: &Import) -> Option<Diagnostic> {
     let instance = import
         .to_instance
@@ -65,7 +65,7 @@ impl Validator<'_> {
         let mut to = &import.to;
         while let Expr::Index { collection: next, .. } | Expr::Relative { source: next, .. } = to {
             if let Expr::Index { key, .. } = to {
-                // Only the problems of the evaluation are needed, not its result.
+                // Only the diagnostics of the evaluation matter, not its result.
                 let _: Result<_, Reported> = self.evaluator.evaluate(key, &scope);
             }
             to = next;
@@ -89,7 +89,7 @@ impl Validator<'_> {
                     self.providers
                         .schemas()
                         .resource(&provider, resource.resource.mode, &resource.resource.ty);
-                // A resource without a block or of an unknown type is reported elsewhere.
+                // A missing resource block or an unknown type is reported elsewhere.
                 let Some(schema) = schema else { return Ok(()) };
                 import_identity(value, schema, &resource.resource.ty, range).map(|_| ())
             }

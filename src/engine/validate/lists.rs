@@ -11,7 +11,7 @@ use crate::instance::located;
 use crate::query::{limit_of, list_argument};
 
 impl Validator<'_> {
-    /// Checks a list block whose body has this value: its own arguments here, and its `config` block with the provider.
+    /// Checks a `list` block with this value of its body: Terraform's own arguments here, and the `config` block by the provider.
     pub(super) async fn list(
         &self,
         address: &ConfigResource,
@@ -38,7 +38,7 @@ impl Validator<'_> {
         let running = self.providers.unconfigured(&provider).await.map_err(|d| self.fail(d))?;
         let (value, _) = value.unmark_deep();
         let mut config = value.get("config").cloned().unwrap_or_else(Value::dynamic);
-        // A missing block is sent as an empty one, as in a query.
+        // As in a query, a missing `config` block is sent as an empty one.
         if config.is_null()
             && let Some(list) = self
                 .providers

@@ -36,7 +36,7 @@ use crate::walk::{Outcome, walk};
 pub use overlap::beyond_loading;
 use overlap::{incomplete, independent, without_duplicates};
 
-/// Validates a configuration. The state and the values of variables are not used.
+/// Validates a configuration. The state and the values of variables in `inputs` are not used.
 pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     let nothing = state::State::new();
     // A plugin that does not start must not prevent the validation of blocks that do not need it.
@@ -49,7 +49,7 @@ pub async fn validate(inputs: Inputs<'_>) -> Diagnostics {
     diagnostics
 }
 
-/// Object source of static evaluation: the objects of all resources are unknown, whatever their instances are.
+/// Object source of static evaluation: all objects are unknown, and so are the instances of resources with repetition arguments.
 struct UnknownObjects<'a>(&'a Schemas);
 
 impl ObjectSource for UnknownObjects<'_> {
@@ -92,7 +92,7 @@ pub(crate) async fn with_providers(
         Vec::new()
     };
     let evaluator = static_evaluator(inputs, providers);
-    // Blocks on a cycle and blocks with syntax errors cannot be evaluated. All others are, so that one run reports all
+    // Blocks on a cycle and blocks with syntax errors cannot be evaluated. All other blocks are evaluated, so that one run reports all
     // errors.
     let incomplete = incomplete(inputs.config, &blocks);
     for block in cyclic.iter().chain(&incomplete) {
@@ -117,7 +117,7 @@ pub(crate) async fn with_providers(
         let (validator, block) = (&validator, &blocks.graph[node]);
         async move {
             if !inputs.stop.is_requested() {
-                // `visit` has reported a failure, which does not affect other blocks.
+                // `visit` has reported a failure, and other blocks are visited nevertheless.
                 let _: Result<(), Reported> = validator.visit(block).await;
             }
             Outcome::Done
@@ -132,14 +132,13 @@ pub(crate) async fn with_providers(
     }
     validator.imports();
     let evaluated = evaluator.take_diagnostics();
-    // An invalid reference is reported with the graph, and fails again in the evaluation.
+    // The graph has reported invalid references, which the evaluation reports again, so duplicates are removed.
     let others = independent(&diagnostics, evaluated);
     diagnostics.extend(others);
     without_duplicates(diagnostics)
 }
 
-/// Returns the warnings of providers about the configuration of these resources: users who apply a saved plan have not
-/// seen them.
+/// Returns the warnings of providers about the configuration of these resources: the user who applies a saved plan may not have seen them.
 pub(crate) async fn warnings_of_providers(
     inputs: Inputs<'_>,
     providers: &Providers<'_>,
@@ -156,7 +155,7 @@ pub(crate) async fn warnings_of_providers(
     };
     let found: Vec<Option<Diagnostics>> = futures::stream::iter(&resources)
         .map(|resource| validator.warnings(resource))
-        // Reported in the order of the providers, so that the output does not depend on the order of their answers.
+        // `buffered` keeps the order of the resources, so that the output does not depend on the order of the responses.
         .buffered(BLOCKS_AT_ONCE)
         .collect()
         .await;
@@ -164,7 +163,7 @@ pub(crate) async fn warnings_of_providers(
         .into_iter()
         .flatten()
         .flatten()
-        // After an error, no plan would have been saved.
+        // The configuration is valid, because a plan with errors is not saved.
         .filter(|d| !d.is_error())
         .collect()
 }
@@ -173,7 +172,8 @@ struct Validator<'a> {
     config: &'a Config,
     providers: &'a Providers<'a>,
     evaluator: &'a Evaluator<'a>,
-    /// Start positions of the visited blocks: all calls of a module share them, except those that ignore deprecations.
+    /// Start positions of the blocks that have been visited. The flag is set if deprecations are ignored. Calls of the same module share a
+    /// position, so the module's blocks are visited once for each value of the flag.
     visited: Mutex<HashSet<(Arc<str>, u32, bool)>>,
     /// Actions that resources trigger.
     called: HashSet<ConfigAction>,
@@ -181,8 +181,8 @@ struct Validator<'a> {
     left_out: HashSet<addrs::AbsProviderConfig>,
 }
 
-/// Number of blocks that are validated at the same time. Providers call no service for this, so parallelism does not
-/// limit it.
+/// Minimum number of blocks that are validated concurrently. It may exceed `-parallelism`, because validation calls no service behind the
+/// provider.
 const BLOCKS_AT_ONCE: usize = 64;
 
 /// Returns the instance without keys, which represents all instances of a module in static evaluation.
@@ -192,7 +192,7 @@ fn representative(module: &Module) -> ModuleInstance {
     })
 }
 
-/// Returns the language's own arguments and blocks in the block of a resource.
+/// Returns the arguments and blocks of a resource block that belong to the language and not to the provider.
 fn own_of(mode: Mode) -> Own {
     Own {
         attributes: &["count", "for_each", "depends_on", "provider"],
@@ -302,7 +302,7 @@ impl Validator<'_> {
         }
     }
 
-    /// Evaluates conditions. Their results are not recorded, as they are not those of a plan.
+    /// Evaluates conditions without recording the results, which only plans do.
     fn check(&self, conditions: &Conditions<'_>) {
         for rule in conditions.rules {
             self.evaluator.check(rule, conditions);
@@ -322,7 +322,7 @@ impl Validator<'_> {
         };
         let sources = self.config.provider_configs();
         let Some(block) = sources.iter().find(|s| s.address == *address).and_then(|s| s.block) else {
-            // Without a block, missing arguments are reported when the provider is used.
+            // A missing block is no error here: the provider reports missing arguments when it is used.
             return Ok(());
         };
         let value = provider_opening::provider_config_value(self.evaluator, &schema.provider, address)?;
@@ -345,7 +345,7 @@ impl Validator<'_> {
             return Ok(());
         };
         let (instance, _) = self.place(&address.module)?;
-        // The failure of the repetition argument has been reported, and the body does not depend on it.
+        // The expansion has reported a failure, which does not affect the body.
         let expanded = self.evaluator.resource_expansion(&instance, &address.resource);
         let provider = self.config.provider_for(address).provider.clone();
         if !self.providers.schemas().providers.contains_key(&provider) {
@@ -379,7 +379,7 @@ impl Validator<'_> {
         );
         self.ignored_changes(block, &schema.block);
         if let Some(expr) = &block.lifecycle.prevent_destroy_if {
-            // An error is reported by the evaluation, and nothing else depends on the value.
+            // The evaluation reports errors, and the value is not needed.
             let _ = self.evaluator.prevent_destroy_in(expr, &scope);
         }
         // As in Terraform, `self` is an object with unknown attributes, so that references to undeclared attributes
@@ -437,7 +437,7 @@ impl Validator<'_> {
             Mode::Managed => running.validate_resource(ty, value).await,
             Mode::Data => running.validate_data(ty, value).await,
             Mode::Ephemeral => running.validate_ephemeral(ty, value).await,
-            // The `config` block of a list resource is validated by another request; see `list`.
+            // `list` validates the `config` block of a list resource with another request.
             Mode::List => return Ok(()),
         };
         let problems = answer.map_err(|d| self.fail(d))?.diagnostics;
@@ -446,7 +446,7 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// Returns the diagnostics of the provider for the configuration of a resource, if that can be evaluated.
+    /// Returns the provider's diagnostics for the configuration of a resource; `None` if the configuration cannot be evaluated.
     async fn warnings(&self, address: &ConfigResource) -> Option<Diagnostics> {
         let block = self.config.resource(address)?;
         if !self.is_first(&Block::Resource(address.clone())) {

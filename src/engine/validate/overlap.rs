@@ -1,4 +1,4 @@
-//! Removal of duplicate problems, and of consequences of other problems at the same position.
+//! Removal of problems that are duplicates, or consequences of other problems at the same position.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics, Pos, Range};
 
 use crate::blocks::{Block, Blocks};
 
-/// Returns the blocks with a part that may have been parsed wrongly.
+/// Returns the blocks that overlap with a part of a file that could not be parsed.
 pub(super) fn incomplete(config: &Config, blocks: &Blocks) -> Vec<Block> {
     let broken = config.broken_parts();
     if broken.is_empty() {
@@ -31,8 +31,8 @@ pub(super) fn incomplete(config: &Config, blocks: &Blocks) -> Vec<Block> {
     blocks.graph.node_weights().filter(is_incomplete).cloned().collect()
 }
 
-/// Returns the problems that are not consequences of known ones: those at other positions, and without the summary of a
-/// known problem whose position is in their context.
+/// Returns the problems that are not consequences of known ones. A problem is a consequence if its range overlaps with that of a known
+/// error, or if it has the summary of a known problem and its context overlaps with a known error.
 pub(super) fn independent(known: &Diagnostics, found: Diagnostics) -> Diagnostics {
     let ranges = Ranges::new(known.iter().filter(|d| d.is_error()).filter_map(|d| d.subject.as_ref()));
     let summaries: HashSet<&str> = known.iter().map(|d| &*d.summary).collect();
@@ -43,7 +43,7 @@ pub(super) fn independent(known: &Diagnostics, found: Diagnostics) -> Diagnostic
     found.into_iter().filter(|d| !is_consequence(d)).collect()
 }
 
-/// Removes duplicates: a module with several calls is validated once for each.
+/// Removes duplicates, because a module with several calls may be validated once for each call.
 pub(super) fn without_duplicates(diagnostics: Diagnostics) -> Diagnostics {
     let mut seen = HashSet::new();
     let mut first = |d: &Diagnostic| {
@@ -53,8 +53,8 @@ pub(super) fn without_duplicates(diagnostics: Diagnostics) -> Diagnostics {
     diagnostics.into_iter().filter(|d| first(d)).collect()
 }
 
-/// Validates a configuration whose files have errors. Returns the problems that are not consequences of these errors:
-/// those at other positions, and not in blocks that may have been parsed wrongly.
+/// Filters the problems that validation found in a configuration whose files have errors. The result has only problems that are not
+/// consequences of these errors: they are at other positions, and not in blocks that could not be parsed completely.
 #[must_use]
 pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics) -> Diagnostics {
     let mut others = independent(loading, found);
@@ -65,7 +65,7 @@ pub fn beyond_loading(config: &Config, loading: &Diagnostics, found: Diagnostics
     others
 }
 
-/// Ranges in files, for fast lookup.
+/// Ranges in files, indexed for fast lookup.
 struct Ranges(HashMap<Arc<str>, Vec<(Pos, Pos)>>);
 
 impl Ranges {
@@ -79,7 +79,7 @@ impl Ranges {
         }
         for ranges in files.values_mut() {
             ranges.sort();
-            // Each end becomes the last end so far, so that a lookup needs one comparison.
+            // Each end is replaced by the largest end so far, so that a lookup needs only one comparison.
             let mut reach = Pos::default();
             for (_, end) in ranges {
                 reach = reach.max(*end);

@@ -1,13 +1,12 @@
 //! Encoding of a journal: a first line that names the format, then frames with one record each.
 //!
-//! A frame is a head of twelve bytes and the text of a record, in JSON. The head has three little-endian numbers of
-//! four bytes: the length of the text; the CRC-32 of the frame's offset in the file and of its text; the CRC-32 of
-//! those first eight bytes. Since the offset is in the sum, a frame of another file or another offset does not pass.
-//! Since the head has a sum of its own, the length can be trusted: a frame that is longer than the rest of the file was
-//! not written completely, and any other frame that does not pass is damaged. The former is dropped, as its operation
-//! does not count as done; the latter is reported.
+//! A frame is a head of twelve bytes and the text of a record, in JSON. The head has three little-endian numbers of four bytes: the length
+//! of the text; the CRC-32 of the frame's offset in the file and of its text; the CRC-32 of those first eight bytes. Since the offset is
+//! part of the checksum, a frame from another file or offset fails. Since the head has its own checksum, the length can be trusted: a frame
+//! that is longer than the rest of the file was not written completely, and any other frame that fails is damaged. An incomplete frame is
+//! dropped, because its operation does not count as done. A damaged frame is reported.
 //!
-//! Where encryption is configured, the text of each frame is encrypted, and the first line has the number 2.
+//! If encryption is configured, the text of each frame is encrypted, and the first line has the number 2.
 
 use std::fmt;
 
@@ -20,7 +19,7 @@ use crate::{ContentError, DeposedKey, InstanceState, StateError, v4};
 /// First line of a journal; the number is the version of the format.
 pub(crate) const MAGIC: &[u8] = b"monoform journal 1\n";
 
-/// First line of a journal whose records are encrypted. Readers of the first version refuse it.
+/// First line of a journal whose records are encrypted. Programs that know only version 1 refuse it.
 pub(crate) const SEALED_MAGIC: &[u8] = b"monoform journal 2\n";
 
 const HEAD: usize = 12;
@@ -33,19 +32,19 @@ pub struct Opened {
     pub operation: String,
     /// Time at which the run began, in RFC 3339.
     pub since: String,
-    /// Version of the program for the states that are made from this journal.
+    /// Version to record in states that are recovered from this journal.
     pub terraform_version: String,
-    /// Set when the run has ended and all results are in the state. The journal then remains because of creations
-    /// without an answer.
+    /// Set when the run has ended and all results are in the state. The journal then remains only because of creations that the provider
+    /// did not answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
 }
 
-/// An intent in its stored form.
+/// Stored form of an intent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlight {
     pub address: String,
-    /// Key of the deposed object that the operation is about; none for the current one.
+    /// Key of the deposed object that the operation is about; `None` for the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deposed: Option<String>,
     pub action: IntentAction,
@@ -89,7 +88,7 @@ pub enum Record {
     Outcome(Box<Outcome>),
     /// An operation has ended without an outcome.
     End(IntentKey),
-    /// Announcement that the state file is about to become this snapshot.
+    /// Announcement that the state file is about to become the snapshot with this identification.
     Fold(Base),
 }
 
@@ -102,8 +101,7 @@ struct EndText {
     provision: bool,
 }
 
-/// Records whose JSON serde derives. Outcomes are written without serde, because their objects have the form of the
-/// state file.
+/// Records that serde writes as JSON. Outcomes are written without serde, because their objects have the form of the state file.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum PlainText<'a> {
@@ -211,7 +209,7 @@ pub(crate) fn decode(text: &[u8]) -> Result<Record, RecordError> {
                 objects,
                 answers: match outcome.answers.as_deref() {
                     None => Answers::Nothing,
-                    // Deposed keys are eight hexadecimal digits, and so never this word.
+                    // A deposed key is eight hexadecimal digits, so it cannot be this word.
                     Some("current") => Answers::Current,
                     Some(key) => Answers::Deposed(DeposedKey(key.into())),
                 },
@@ -220,7 +218,7 @@ pub(crate) fn decode(text: &[u8]) -> Result<Record, RecordError> {
     })
 }
 
-/// Appends a frame to a buffer whose first byte is at the offset `buffer_at` of the file.
+/// Appends a frame to a buffer. The first byte of the buffer is at the offset `buffer_at` of the file.
 pub(crate) fn frame(text: &[u8], buffer_at: u64, buffer: &mut Vec<u8>) -> Result<(), StateError> {
     let length = u32::try_from(text.len()).map_err(|_| StateError::Value {
         what: "A record of the journal".into(),
@@ -244,7 +242,7 @@ fn sum(place: u64, text: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Part of a journal, as it is read.
+/// A part of a journal that is being read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
     Text(&'a [u8]),
@@ -254,7 +252,7 @@ pub(crate) enum Part<'a> {
     Torn,
 }
 
-/// Position and kind of a damage.
+/// Position and kind of a damaged part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Offset in the file.
@@ -270,7 +268,7 @@ impl fmt::Display for Damage {
 
 enum Frame<'a> {
     Whole(&'a [u8]),
-    /// The head is valid, but the text fails its checksum; has the offset of the next frame.
+    /// The head is valid, but the text fails its checksum. Has the offset of the next frame.
     BadText(usize),
     BadHead,
     Short,
@@ -296,7 +294,7 @@ fn frame_at(file: &[u8], at: usize) -> Frame<'_> {
 /// Splits a journal into its parts, with their offsets. A file that is not a journal is one damaged part.
 pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
     if !file.starts_with(MAGIC) && !file.starts_with(SEALED_MAGIC) {
-        // If the first line is incomplete, creating the file was interrupted.
+        // An incomplete first line means that the creation of the file was interrupted.
         return match MAGIC.starts_with(file) || SEALED_MAGIC.starts_with(file) {
             true => vec![(0, Part::Torn)],
             false => vec![(0, damaged(0, "this is not the first line of a journal"))],
@@ -322,14 +320,14 @@ pub(crate) fn parts(file: &[u8]) -> Vec<(usize, Part<'_>)> {
                 break;
             }
             Frame::BadHead if file[at..].iter().all(|byte| *byte == 0) => {
-                // After a power cut, a file may have its new length without the contents; then it ends in zeros.
+                // After a power cut, a file may have its new length but not the contents, and then ends in zeros.
                 parts.push((at, Part::Torn));
                 break;
             }
             Frame::BadHead => {
                 parts.push((at, damaged(at, "the head of a record is not valid")));
-                // With a damaged head, the length is unknown, so the next frame is searched for byte by byte. A
-                // false match would have to pass two checksums.
+                // The head is damaged, so the length of the frame is unknown, and the next frame is searched for byte by byte. A false
+                // match would have to pass two checksums.
                 let next = (at + 1..file.len()).find(|next| matches!(frame_at(file, *next), Frame::Whole(_)));
                 at = next.unwrap_or(file.len());
             }
@@ -398,7 +396,7 @@ mod tests {
             let end = MAGIC.len() + cut.index(file.len() - MAGIC.len() + 1);
             file[end..].fill(0);
             let parts = parts(&file);
-            // A record whose missing end consisted of zeros is complete.
+            // A record is complete if only zeros are missing at its end.
             for (i, text) in texts_of(&parts).iter().enumerate() {
                 prop_assert_eq!(*text, &texts[i][..]);
             }
@@ -412,7 +410,7 @@ mod tests {
             let parts = parts(&file);
             prop_assert!(parts.iter().any(|(_, p)| matches!(p, Part::Damaged(_))), "{:?}", parts);
             let read = texts_of(&parts);
-            // All other records are found, in their order.
+            // All records except the damaged one are found, in order.
             let mut left = texts.iter();
             for text in &read {
                 prop_assert!(left.any(|t| t == text));

@@ -1,4 +1,4 @@
-//! The journals of one state, as its store uses them: the one that an earlier run has left, and the one of this run.
+//! The journals of one state, for its store: the journal that an earlier run has left, and the journal of this run.
 //!
 //! A store reads its snapshot, asks [`Keeper::find`] for the journal of an earlier run, and calls [`Keeper::replay`] to apply its
 //! outcomes to the state. It announces every snapshot before it writes it ([`Keeper::announce`]).
@@ -11,7 +11,7 @@ use super::replay::Verdict;
 use super::{Base, JournalReport, Writer};
 use crate::{Codec, State, StateError};
 
-/// A store whose state can have a journal, as [`Keeper::replay`] uses it.
+/// A store whose state can have a journal. [`Keeper::replay`] uses this interface.
 pub trait JournaledStore {
     fn keeper(&mut self) -> &mut Keeper;
 
@@ -21,13 +21,13 @@ pub trait JournaledStore {
     /// Description of the state in messages: `the state PATH`.
     fn shown(&self) -> String;
 
-    /// Writes a state as the next snapshot; `version` is that of the program that created it.
+    /// Writes a state as the next snapshot. `version` is the version to record in it.
     ///
     /// # Errors
     /// The state cannot be written.
     fn save(&mut self, state: &State, version: &str) -> Result<(), StateError>;
 
-    /// Sets the known state, without writing it to the store. The next write compares with the stored state, not with this one.
+    /// Sets the known state without writing it to the store. The next write compares its state with the stored one, not with this one.
     fn hold(&mut self, state: State);
 }
 
@@ -38,7 +38,7 @@ pub struct Keeper {
     writer: Option<Writer>,
     /// Journal of an earlier run, until it has been reported.
     left: Option<Left>,
-    /// Snapshot from elsewhere that is about to replace the stored one.
+    /// Snapshot from another source that is about to replace the stored one.
     expected: Option<Base>,
     codec: Codec,
 }
@@ -48,17 +48,17 @@ pub struct Keeper {
 struct Left {
     report: JournalReport,
     path: PathBuf,
-    /// Set while the journal waits for the expected snapshot, which contains all its outcomes: until the snapshot is written, only
-    /// the journal has them.
+    /// Set while the journal waits for the expected snapshot. That snapshot contains all outcomes of the journal, but until it is written,
+    /// only the journal has them.
     awaits: bool,
-    /// Set if the journal has something that is in no state.
+    /// Set if the journal has outcomes that are in no state, or damaged parts, so that it must not be removed.
     precious: bool,
 }
 
 /// Outcome of [`Keeper::judge`]: the meaning of a journal for the state that was read.
 #[derive(Debug)]
 struct Recovered {
-    /// State with the outcomes of the journal, if they change it, and the version to record in it.
+    /// State with the outcomes of the journal, and the version to record in it; `None` if the outcomes change nothing.
     state: Option<(State, String)>,
     report: JournalReport,
     path: PathBuf,
@@ -78,22 +78,23 @@ impl Keeper {
         }
     }
 
-    /// Finds the journal that an earlier run has left for the state that was read.
+    /// Finds the journal that an earlier run has left for this state.
     ///
     /// # Errors
     /// The journal cannot be read.
     pub fn find(&self, place: &JournalLocation, known: Option<&State>) -> Result<Option<Found>, StateError> {
         match self.writer {
-            // The journal at that path belongs to this run.
+            // This run has begun its own journal at that path.
             Some(_) => Ok(None),
             None => place.find(known, &self.codec),
         }
     }
 
-    /// Applies the outcomes of an earlier run's journal: with the lock to the stored state, otherwise only to the known one.
+    /// Applies the outcomes of an earlier run's journal. With the lock they are saved in the store, otherwise only the known state is
+    /// changed.
     ///
     /// # Errors
-    /// The state has a value that cannot be stored, or cannot be written; the journal cannot be set aside.
+    /// The state has a value that cannot be stored, or cannot be written; the journal cannot be renamed.
     pub fn replay(store: &mut impl JournaledStore, found: Found, locked: bool) -> Result<(), StateError> {
         let shown = store.shown();
         let known = store.known().cloned();
@@ -104,15 +105,15 @@ impl Keeper {
             Some((state, version)) if locked => {
                 store.save(&state, &version)?;
             }
-            // Without the lock, another program could write the state at the same time.
+            // Without the lock, another program could be writing the state, so it is not saved.
             Some((state, _)) => store.hold(state),
             None => {}
         }
         store.keeper().settle(recovered)
     }
 
-    /// Decides what a journal means for a state. Returns `None` if a program that runs without the lock is writing the journal,
-    /// which is left alone then.
+    /// Decides what a journal means for a state. Returns `None` if a running program without the lock is writing the journal, which must
+    /// then not be touched.
     ///
     /// # Errors
     /// The state has a value that cannot be stored.
@@ -135,7 +136,7 @@ impl Keeper {
         if let (Some(expected), Verdict::Continues { replayed, .. }) = (&self.expected, &mut verdict)
             && found.contents.knows(expected)
         {
-            // The snapshot that is about to be written contains all these outcomes.
+            // All outcomes are in the snapshot that is about to replace the state, so they are not applied.
             replayed.clear();
             awaits = true;
         }
@@ -159,17 +160,17 @@ impl Keeper {
         }))
     }
 
-    /// Records that the store has saved the recovered state. Sets aside a journal of another state; any other journal is kept until
-    /// it is reported.
+    /// Completes a recovery after the store has saved the state. A journal that must not be removed gets another name; any other journal is
+    /// kept until it is reported.
     ///
     /// # Errors
-    /// The journal cannot be set aside.
+    /// The journal cannot be renamed.
     fn settle(&mut self, mut recovered: Recovered) -> Result<(), StateError> {
         if recovered.precious && recovered.locked {
             recovered.report.kept = Some(recovery::set_aside(&recovered.path)?);
         }
         tracing::info!("{}", recovered.report);
-        // The journal belongs to a running program, which will report and remove it itself.
+        // The journal of a running program is not this run's to report or remove.
         self.left = (!recovered.alive).then_some(Left {
             report: recovered.report,
             path: recovered.path,
@@ -185,22 +186,21 @@ impl Keeper {
         self.left.as_ref().map(|left| &left.report)
     }
 
-    /// Removes the journal of an earlier run, once its contents are in the state and have been reported. Without the
-    /// lock it stays.
+    /// Removes the journal of an earlier run, once its contents are in the state and have been reported. Without the lock, nothing is
+    /// removed.
     ///
     /// # Errors
     /// The journal cannot be removed.
     pub fn forget(&mut self, locked: bool) -> Result<(), StateError> {
         match self.left.take_if(|left| locked && !left.awaits) {
-            // A precious journal was set aside under another name, or read without the lock, so it is never removed
-            // here.
+            // Such a journal has another name by now, or was read without the lock, so it is never removed.
             Some(left) if !left.precious => recovery::forget(&left.path),
             _ => Ok(()),
         }
     }
 
-    /// Announces a snapshot from another source that will replace the stored one. A journal that knows this snapshot stays
-    /// until the snapshot is written: the snapshot contains the journal's outcomes.
+    /// Announces that a snapshot from another source will replace the stored one. If the snapshot contains the outcomes of a journal, they
+    /// are not applied, and the journal stays until the snapshot is written.
     pub fn expect(&mut self, snapshot: Base) {
         self.expected = Some(snapshot);
     }
@@ -222,14 +222,12 @@ impl Keeper {
         Ok(journal)
     }
 
-    /// Records in the journal that this snapshot is about to be written, to the store or to a file beside it that may
-    /// become the state.
+    /// Records in the journal that this snapshot is about to be written, to the store, or to a file that the user may put in its place.
     pub fn announce(&self, base: Base) {
         if let Some(journal) = &self.writer
             && let Err(e) = journal.announce(base)
         {
-            // The state is written nevertheless, because that saves results that the journal cannot record. Compaction begins a new
-            // journal afterwards.
+            // The state is written even if the journal fails, because that saves the results. Compaction then begins a new journal.
             tracing::warn!("the write of the state is not announced: {e}");
         }
     }
@@ -250,7 +248,7 @@ impl Keeper {
         }
     }
 
-    /// Makes the journal smaller if it has become large. The state has all outcomes up to the number `included`.
+    /// Makes the journal smaller if it has become large. The state must have all outcomes up to the number `included`.
     pub fn compact(&self, included: u64, known: Option<&State>) {
         if let Some(journal) = self.writer.as_ref().filter(|journal| journal.wants_compaction()) {
             match Base::from_state(known) {
@@ -260,8 +258,8 @@ impl Keeper {
         }
     }
 
-    /// Ends the journal of this run, whose results are all in the state. Creations without an answer stay in it, for the next run to
-    /// report.
+    /// Ends the journal of this run, whose results are all in the state. The journal stays if the provider did not answer creations, so
+    /// that the next run reports them.
     ///
     /// # Errors
     /// The journal cannot be removed.

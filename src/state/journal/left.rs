@@ -1,4 +1,4 @@
-//! Journals of killed programs whose state was in memory only.
+//! Journals without a state file: those of killed programs that had their state in memory only.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl Left {
     }
 }
 
-/// Lists the journals in a directory that continue no state and that no running program writes.
+/// Lists the journals in a directory that continue no state file and that no running program writes.
 ///
 /// # Errors
 /// The directory or a journal cannot be read.
@@ -67,7 +67,7 @@ pub fn left_in(directory: &Path, codec: &Codec) -> Result<Vec<Left>, StateError>
     let mut out = Vec::new();
     for name in location::names(directory)? {
         let found = match recovery::find(&directory.join(&name), codec) {
-            // The journal is kept for a run that has the keys.
+            // A run with the right keys may read this journal later, so it is skipped.
             Err(e @ StateError::Sealed { .. }) => {
                 tracing::warn!("{e}");
                 continue;

@@ -1,9 +1,9 @@
-//! Locations of journals: beside the state file or, for a state in a store, in a directory for the states of all stores.
+//! Locations of journals: beside the state file or, for a state in a store, in one directory for all stores.
 //!
-//! In the directory, the name of a journal is made from the settings of the store and from the workspace. Settings can change
-//! while the state stays the same (another password, another name of the same server), and can stay the same while the state is
-//! another one (where the environment names the server). So if the journal of that name does not know the state that was read,
-//! the others are searched, including those that were set aside: each journal records which state it continues.
+//! In the directory, the name of a journal is made from the settings of the store and from the workspace. But settings can change for the
+//! same state (another password, another name of the same server), and the same settings can mean another state (if the environment names
+//! the server). So if the journal with that name does not know the state that was read, all other journals in the directory are searched,
+//! because each journal records which state it continues.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -15,14 +15,14 @@ use super::recovery::{self, Found};
 use super::{Base, checksum};
 use crate::{Codec, State, StateError};
 
-/// Length of the part of a workspace's name that is in the name of its journal.
+/// Maximum number of characters of the workspace name in the name of its journal.
 const SHOWN: usize = 40;
 
 /// Location of the journals of one state.
 #[derive(Clone, Debug)]
 pub enum JournalLocation {
     Beside(PathBuf),
-    /// In a directory with the journals of other states.
+    /// In a directory with journals of other states.
     Among {
         directory: PathBuf,
         name: String,
@@ -30,8 +30,8 @@ pub enum JournalLocation {
 }
 
 impl JournalLocation {
-    /// Returns the location for a workspace's state in a store. `identity` distinguishes the store from others; only its checksum
-    /// is in the name.
+    /// Returns the location for a workspace's state in a store. `identity` distinguishes the store from others. It may contain secrets, so
+    /// the name has only its checksum.
     #[must_use]
     pub fn among(directory: PathBuf, workspace: &str, identity: &str) -> JournalLocation {
         let plain = |c: char| {
@@ -72,16 +72,14 @@ impl JournalLocation {
         if own.as_ref().is_some_and(|own| own.contents.knows(&base)) {
             return Ok(own);
         }
-        // If settings have changed since the run (see the head of this file), the name of the journal is that of the
-        // old ones.
+        // If the settings were changed since the run, its journal still has the name for the old settings (see the head of this file).
         for other in others.iter().filter(|other| *other != name) {
             let found = match recovery::find(&directory.join(other), codec) {
-                // This journal belongs to another state, with other keys.
+                // A journal with other keys belongs to another state.
                 Err(StateError::Sealed { .. }) => continue,
                 found => found?,
             };
-            // A damaged journal may or may not belong to this state, so only the one with the expected name is
-            // reported.
+            // Which state a damaged journal continues may be unreadable, so only a damaged journal with the expected name is reported.
             let usable =
                 |found: &Found| !found.alive && found.contents.damage.is_empty() && found.contents.knows(&base);
             if let Some(found) = found.filter(usable) {
@@ -91,8 +89,8 @@ impl JournalLocation {
         Ok(own)
     }
 
-    /// Prepares a new journal: creates its directory, and renames a leftover journal of that name. Such a leftover was
-    /// reported without the lock, or belongs to another state.
+    /// Prepares a new journal: creates its directory, and renames a leftover journal with the same name. The leftover belongs to another
+    /// state, or it was reported without the lock and so not removed.
     pub(super) fn prepare(&self, codec: &Codec) -> Result<(), StateError> {
         if let JournalLocation::Among { directory, .. } = self {
             private_directory(directory)?;
@@ -119,7 +117,7 @@ pub(super) fn private_directory(directory: &Path) -> Result<(), StateError> {
         // Another process may have created the directory at the same time.
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(cannot(e)),
         _ => {
-            // If a crash of the machine lost the directory, the journal in it would be useless.
+            // Without this sync, a crash of the machine could lose the directory, and with it a journal that is already durable.
             files::sync_directory_of(directory);
             Ok(())
         }

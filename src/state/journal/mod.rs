@@ -1,26 +1,24 @@
 //! The journal of a run: its intents and results, made durable before the run continues.
 //!
-//! The state file is written at intervals, and as a whole. Between two writes objects are created, and a run that is
-//! killed would forget them. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of
-//! an instance, in the form of the state file) is appended to a file beside the state, `.NAME.journal`, or in the data
-//! directory for a state that is in a store ([`location`]). An intent is durable before the provider is called; an
-//! outcome is durable before the operation counts as done. Records that wait at the same time share one `fdatasync`.
+//! The state file is written at intervals, always as a whole. Objects that are created between two writes would be lost if the run is
+//! killed. So each *intent* (an operation that is about to begin) and each *outcome* (all objects of an instance, in the form of the state
+//! file) is appended to a file beside the state, `.NAME.journal`, or in the data directory for a state that is in a store ([`location`]).
+//! An intent is durable before the provider is called; an outcome is durable before the operation counts as done. Records that are written
+//! at the same time share one `fdatasync`.
 //!
-//! A journal continues one state: it names that state's lineage and serial, and the checksum of its content. Each write
-//! of the state file is announced in the journal first (a *fold*), so the state file is at every instant one that the
-//! journal knows. Outcomes are absolute: to replay one twice, or one that the state has already, changes nothing. So
-//! all of them are replayed, in order, whichever of the known states is found ([`replay`]). On a state that the journal
-//! does not know, nothing is replayed: another program went on without it, and the file is set aside.
+//! A journal continues one state: it names that state's lineage and serial, and the checksum of its content. Each write of the state file
+//! is announced in the journal first (a *fold*), so at every instant the journal knows the state file. An outcome contains all objects of
+//! its instance, so replaying it twice, or on a state that already has it, changes nothing. So all outcomes are replayed, in order, on any
+//! known state ([`replay`]). On a state that the journal does not know, nothing is replayed: another program has continued without the
+//! journal, which is then renamed and kept.
 //!
-//! The journal has the secrets that the state has. It has mode 0600, and is removed when everything is in the state
-//! file.
+//! The journal contains secrets, like the state. It has mode 0600, and is removed when everything is in the state file.
 //!
-//! A store that keeps each object of a state apart takes the records itself, and changes its objects with them ([`RecordSink`]). There
-//! the state always has all outcomes, and nothing is replayed.
+//! A store that stores each object separately receives the records itself, and changes its objects ([`RecordSink`]). Its state always has
+//! all outcomes, so nothing is replayed.
 //!
-//! Where to begin: [`mod@format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (the
-//! meaning of a journal for a state), [`recovery`] (handling and reporting a journal that a run has left), [`keeper`]
-//! (all this, as a store uses it).
+//! Where to begin: [`mod@format`] (records and their frames), [`writer`] (group commit, compaction), [`replay`] (the meaning of a journal
+//! for a state), [`recovery`] (handling and reporting a journal that a run has left), [`keeper`] (the interface for stores).
 
 pub mod format;
 pub mod keeper;
@@ -70,7 +68,7 @@ pub enum IntentAction {
 }
 
 impl IntentAction {
-    /// Returns true if the action runs inside another operation on the object.
+    /// Returns true for provisioners and actions, which run during another operation on the object.
     #[must_use]
     pub fn is_inside(self) -> bool {
         matches!(self, IntentAction::Provision | IntentAction::Invoke)
@@ -92,19 +90,19 @@ impl IntentAction {
 /// An operation that is about to begin.
 #[derive(Clone, Debug)]
 pub struct Intent {
-    /// Address of the instance; for an action that a user asks for, that of the action.
+    /// Address of the instance. For an action that the user requests, the address of the action.
     pub address: String,
     /// Key of the deposed object that the operation is about; `None` for the current one.
     pub deposed: Option<DeposedKey>,
     pub action: IntentAction,
-    /// Provider configuration, provisioner type, or action (where a change triggers one) that carries it out.
+    /// Provider configuration, provisioner type or action that carries out the operation.
     pub by: String,
     /// Checksum of the planned value; empty if there is none.
     pub planned: String,
 }
 
 impl Intent {
-    /// Returns the key of this operation among concurrent ones.
+    /// Returns the key that distinguishes this operation from concurrent ones.
     #[must_use]
     pub fn key(&self) -> IntentKey {
         IntentKey {
@@ -121,7 +119,7 @@ pub struct IntentKey {
     pub address: String,
     /// Key of the deposed object; `None` for the current one.
     pub deposed: Option<String>,
-    /// Set for provisioners and actions, which run inside another operation on the object.
+    /// Set for provisioners and actions, which run during another operation on the object.
     pub provision: bool,
 }
 
@@ -137,10 +135,10 @@ pub struct Outcome {
     pub answers: Answers,
 }
 
-/// Operation that an outcome ends.
+/// Operation whose intent an outcome ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answers {
-    /// None: the objects were changed during an operation.
+    /// None: the operation on the object continues.
     Nothing,
     /// The operation on the current object.
     Current,
@@ -160,7 +158,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-/// Identification of a state that a journal continues. The default means that there is no state.
+/// Identification of a state that a journal continues. The default value stands for a missing state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Base {
     pub lineage: String,
@@ -178,7 +176,7 @@ impl Base {
         match state {
             None => Ok(Base::default()),
             Some(state) => {
-                // The text itself is not needed, and that of a large state would be the largest piece of memory of a run.
+                // The text is hashed in parts: the whole text of a large state would be the largest allocation of a run.
                 let mut hash = Sha256::new();
                 document::encode_in_parts(state, &mut |part| hash.update(part))?;
                 Ok(Base::with_checksum(state, hexadecimal(&hash.finalize())))
@@ -186,7 +184,7 @@ impl Base {
         }
     }
 
-    /// Identifies a state whose text is known.
+    /// Identifies a state with the given text.
     #[must_use]
     pub fn from_state_text(state: &State, text: &[u8]) -> Base {
         Base::with_checksum(state, checksum(text))
@@ -201,8 +199,7 @@ impl Base {
     }
 }
 
-/// Lists the outcomes that turn one state into another, instance by instance. Outputs are not in a journal: they are
-/// evaluated again.
+/// Lists the outcomes that turn one state into another, instance by instance. Outputs are not included, because they are evaluated again.
 #[must_use]
 pub fn changes(before: &State, after: &State) -> Vec<Outcome> {
     let mut outcomes = Vec::new();

@@ -1,8 +1,7 @@
-//! Queue of records that are to be written to a journal, and the tickets of the tasks and threads that wait for them.
+//! Queue of records to be written to a journal, and tickets, with which tasks and threads wait for them.
 //!
-//! A record that somebody waits for is not written at once. All other tasks that are ready run first, as they may have
-//! records as well; and while many operations run, a record waits a little longer, so that one synchronisation is
-//! enough for all.
+//! A record with a ticket is not written at once. All other tasks that are ready run first, because they may add records as well. While
+//! many operations run, records wait a little longer, so that one synchronization covers many of them.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -17,55 +16,54 @@ use super::format::InFlight;
 use super::{Base, IntentKey, Outcome};
 use crate::StateError;
 
-/// Time for which a record waits for others while other operations are running: most of them begin or end soon, and one
-/// `fdatasync` is enough for all. An intent waits only while many operations run, since its own operation waits for it.
+/// Time for which a record waits for others while other operations are running: most of these begin or end soon, and one `fdatasync` then
+/// covers all records. An intent waits only while many operations run, because its operation cannot begin before.
 const WINDOW: Duration = Duration::from_millis(2);
 
-/// Waiting time while many operations run, or while other tasks have not run yet: the engine has enough other work
-/// meanwhile.
+/// Waiting time while many operations run, or while other tasks have not run yet. The engine has enough other work meanwhile.
 const LONG_WINDOW: Duration = Duration::from_millis(10);
 
-/// Number of running operations from which waiting costs nothing, because the others keep the providers busy.
+/// Number of running operations above which waiting costs no time, because they keep the providers busy.
 pub(super) const MANY: usize = 5;
 
 /// State shared by a writer and its thread.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Path of the file; `None` if a store keeps the records.
+    /// Path of the file; `None` if a store receives the records.
     pub(super) path: Option<PathBuf>,
     pub(super) queue: Mutex<Queue>,
     pub(super) work: Condvar,
     pub(super) size: AtomicU64,
     /// Set if the last record could not be written.
     pub(super) failing: AtomicBool,
-    /// Number of objects that are being created, of those whose intents the thread has written.
+    /// Number of creations that have begun and not ended.
     pub(super) creating: AtomicUsize,
     /// Handle of the thread, joined at the end.
     pub(super) thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Queue of the thread.
+/// Records that the thread has not taken yet, and the numbers that decide when it writes.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) items: Vec<Item>,
-    /// Number of the last outcome.
+    /// Number of outcomes so far, which is the number of the last one.
     pub(super) outcomes: u64,
     /// Number of operations that have begun and not ended.
     pub(super) running: usize,
-    /// Number of intents among the items: their operations wait.
+    /// Number of intents in `items`. Their operations wait.
     pub(super) intents: usize,
     /// Number of items that must be written without delay.
     pub(super) urgent: usize,
-    /// Number of items that somebody waits for.
+    /// Number of items with a ticket.
     pub(super) awaited: usize,
-    /// Estimated number of awaited items that still let other tasks run first.
+    /// Estimated number of tickets that still let other tasks run before the queue is written.
     pub(super) patient: usize,
-    /// Set if items that were taken from the queue are not durable yet, or could not be written.
+    /// Set while items that the thread has taken are not durable yet, or if they could not be written.
     pub(super) unwritten: bool,
     pub(super) ended: bool,
 }
 
-/// Request to the thread: a record, or an action after the records before it were written.
+/// Request to the thread: a record, or an action after all earlier records.
 #[derive(Debug)]
 pub(super) enum Item {
     Begin(InFlight, Arc<Slot>),
@@ -73,13 +71,13 @@ pub(super) enum Item {
     End(IntentKey),
     Fold(Base, Arc<Slot>),
     Sync(Arc<Slot>),
-    /// Replaces the journal: the state is this one, and contains all outcomes up to this number.
+    /// Replace the journal by one that continues this state. The state has all outcomes up to this number.
     Compact(u64, Base),
-    /// End the journal: the run has ended, and the state has all outcomes. Only creations without an answer remain.
+    /// End the journal. The state has all outcomes, and only creations that the provider did not answer remain in the file.
     Leave(Base),
 }
 
-/// Reason why a record is not durable. Several tickets can get the same one.
+/// Reason why a record is not durable. Several tickets can receive the same reason.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -97,19 +95,19 @@ impl From<StateError> for JournalError {
     }
 }
 
-/// Answer to a ticket, and the tasks or threads that wait for it.
+/// Answer to a ticket, and the task or thread that waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     answer: Mutex<Pending>,
     given: Condvar,
 }
 
-/// Answer to a ticket, once there is one, and the task to wake then.
+/// The answer, once it exists, and the task to wake then.
 #[derive(Debug, Default)]
 struct Pending {
     answer: Option<Result<(), JournalError>>,
     waker: Option<Waker>,
-    /// Set while a thread is blocked on the answer.
+    /// Set while a thread is blocked until the answer exists.
     blocks: bool,
 }
 
@@ -124,34 +122,33 @@ impl Slot {
         if let Some(waker) = answer.waker.take() {
             waker.wake();
         }
-        // Each notification is a system call, whether a thread waits or not, and a run sends two for each
-        // object.
+        // Notifying a condition variable is a system call even if no thread waits, and a run sends two answers for each object.
         if answer.blocks {
             self.given.notify_all();
         }
     }
 }
 
-/// Promise that a record will be durable, or will have failed. A task awaits it; a thread calls [`Ticket::wait`].
+/// Future that completes when a record is durable or has failed. Tasks await it; threads call [`Ticket::wait`].
 #[derive(Debug)]
 pub struct Ticket {
     slot: Arc<Slot>,
     patience: Patience,
 }
 
-/// Progress of a ticket toward the write of its record.
+/// How long a ticket lets other tasks add their records before the queue is written.
 #[derive(Debug)]
 enum Patience {
-    /// Waits until other tasks have run, which may have records as well.
+    /// Not polled yet: other tasks run first, because they may have records as well.
     OthersFirst(Arc<Shared>),
-    /// The other tasks have run.
+    /// Polled once: the other tasks have run when it is polled again.
     OthersHadTheirTurn(Arc<Shared>),
-    /// The record is left to the thread, which decides when to write.
+    /// The thread decides when to write.
     Told,
 }
 
 impl Ticket {
-    /// Creates the ticket of an item in the queue. A patient ticket lets other tasks run first.
+    /// Creates the ticket of a queued item. With `patient`, other tasks run before the item is written.
     pub(super) fn pending(slot: Arc<Slot>, shared: &Arc<Shared>, patient: bool) -> Ticket {
         let patience = match patient {
             true => Patience::OthersFirst(shared.clone()),
@@ -169,12 +166,12 @@ impl Ticket {
         }
     }
 
-    /// Waits, and blocks the thread.
+    /// Blocks the thread until the record is durable.
     ///
     /// # Errors
     /// The record could not be written, or the journal has ended.
     pub fn wait(self) -> Result<(), JournalError> {
-        // A blocked thread does not run other tasks, so waiting for their records is useless.
+        // While this thread is blocked, it runs no other tasks, so there is no use in waiting for their records.
         if let Patience::OthersFirst(shared) | Patience::OthersHadTheirTurn(shared) = &self.patience {
             shared.hurry(&mut shared.queue());
         }
@@ -201,8 +198,8 @@ impl Future for Ticket {
         }
         answer.waker = Some(context.waker().clone());
         drop(answer);
-        // The first poll yields to the other tasks of the executor, by waking itself. When it is polled again, they
-        // have run, and their records are in the queue.
+        // At the first poll, the task wakes itself and so yields to the other tasks of the executor. At the second poll, they have run, and
+        // their records are in the queue.
         self.patience = match std::mem::replace(&mut self.patience, Patience::Told) {
             Patience::OthersFirst(shared) => {
                 context.waker().wake_by_ref();
@@ -224,12 +221,12 @@ impl Queue {
         self.running = self.running.saturating_sub(1);
     }
 
-    /// Returns the number of running operations, without those that wait for their intents to be durable.
+    /// Returns the number of running operations, except for those that wait for their intents to be durable.
     pub(super) fn under_way(&self) -> usize {
         self.running.saturating_sub(self.intents)
     }
 
-    /// Returns true if too few other operations run to use the time of a waiting one.
+    /// Returns true if an operation that waits for its intent would cost time, because too few other operations run.
     fn is_idle(&self) -> bool {
         self.running == 0 || (self.intents > 0 && self.under_way() <= MANY)
     }
@@ -277,13 +274,13 @@ impl Shared {
             if left.is_zero() {
                 return queue;
             }
-            // The timeout is short, since the number of running operations can change the window meanwhile.
+            // The wait is at most `WINDOW` long, because the window may become shorter when the number of running operations changes.
             let waited = self.work.wait_timeout(queue, left.min(WINDOW));
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Ends the patience of one ticket. After the last one, the queue is written, unless many operations run.
+    /// Called when the other tasks have run for one ticket. After the last ticket, the queue is written, unless many operations run.
     fn others_had_their_turn(&self) {
         let mut queue = self.queue();
         queue.patient = queue.patient.saturating_sub(1);

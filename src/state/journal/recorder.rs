@@ -1,4 +1,4 @@
-//! Writer of the records that a store keeps itself.
+//! Thread that sends the records of a run to a store that stores each object separately.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,19 +13,18 @@ use super::queue::{Item, JournalError, Shared};
 use super::{Answers, IntentKey, Outcome};
 use crate::{State, StateError, document};
 
-/// Limit of the records in one request.
+/// Maximum number of records in a request.
 const BATCH: usize = 500;
 
-/// Store that takes the records of a run, and changes its objects with them.
+/// Store that receives the records of a run, and changes its objects accordingly.
 pub trait RecordSink: Send {
-    /// Carries out records, all of them or none. `records` is a JSON array; `proto::STATE_REQUEST` describes its elements.
+    /// Applies records, either all or none. `records` is a JSON array; `proto::STATE_REQUEST` describes its elements.
     ///
     /// # Errors
-    /// The records were not carried out.
+    /// The records were not applied.
     fn record(&mut self, records: &str) -> Result<(), StateError>;
 }
 
-/// The thread's own state.
 pub(super) struct Recorder {
     shared: Arc<Shared>,
     sink: Box<dyn RecordSink>,
@@ -35,7 +34,7 @@ pub(super) struct Recorder {
     open: BTreeSet<IntentKey>,
 }
 
-/// Returns the parts of an address, as they are in the document of a state.
+/// Returns the parts of an address as JSON, in the same form as in the text of a state.
 #[must_use]
 pub fn parts(address: &AbsResourceInstance) -> Json {
     let resource = &address.resource;
@@ -47,7 +46,7 @@ pub fn parts(address: &AbsResourceInstance) -> Json {
         "instance_key": match &resource.key {
             InstanceKey::None => String::new(),
             InstanceKey::Int(number) => number.to_string(),
-            // With the escapes of the document of a state.
+            // Escaped as in the text of a state.
             InstanceKey::String(text) => cty::json::to_text(&Json::from(&**text), None),
         },
     })
@@ -78,7 +77,7 @@ fn outcome(outcome: &Outcome) -> Result<String, StateError> {
         answers: Option<String>,
         document: Box<RawValue>,
     }
-    // A state with this instance only, so that its objects have the text that the state will have.
+    // The text of the objects is taken from a state that contains only this instance, so that it is the same as in the text of a state.
     let mut state = State::new();
     state.set_instance(&outcome.address, &outcome.provider, outcome.objects.clone());
     let document = String::from_utf8_lossy(&document::encode(&state)?).into_owned();
@@ -138,7 +137,7 @@ impl Recorder {
     fn write(&mut self, items: Vec<Item>) {
         let mut slots = Vec::new();
         let mut begun = Vec::new();
-        // Records that failed before are sent first, because their order is part of their meaning.
+        // Records that failed before are sent first, because the order of records matters.
         let mut texts = std::mem::take(&mut self.backlog);
         let mut refused = None;
         for item in items {
@@ -147,7 +146,7 @@ impl Recorder {
                     slots.push(slot);
                     continue;
                 }
-                // The store has all outcomes at any time, and keeps nothing beside them.
+                // There is no file to compact: the store always has all outcomes.
                 Item::Compact(..) | Item::Leave(_) => continue,
                 Item::Begin(intent, slot) => {
                     slots.push(slot);
@@ -163,7 +162,7 @@ impl Recorder {
                     }
                     outcome(&result)
                 }
-                // The outcome has already ended this operation, so a record of its end is not needed.
+                // The outcome of this operation has already ended it.
                 Item::End(key) if !self.open.remove(&key) => continue,
                 Item::End(key) => end(&key),
             };
@@ -183,13 +182,13 @@ impl Recorder {
             (None, result) => result.map_err(JournalError::from),
         };
         self.shared.failing.store(result.is_err(), Ordering::Relaxed);
-        // Operations whose intents failed do not begin, so these intents must not be sent later. Outcomes have happened, so
-        // they are tried again.
+        // Operations whose intents failed do not begin, so these intents must not be sent later. Outcomes have happened, so they are sent
+        // again.
         if result.is_err() {
             let dropped: BTreeSet<usize> = begun.iter().map(|(_, at)| *at).collect();
             for (key, _) in begun {
                 self.open.remove(&key);
-                // The intent may have arrived, with only the answer lost.
+                // The store may have received the intent although the answer was lost, so its end is recorded.
                 self.backlog.extend(end(&key));
             }
             let kept = texts.into_iter().enumerate().skip(sent);

@@ -1,4 +1,4 @@
-//! Recovery from the journal of an earlier run: ownership, replay or setting aside, and the report.
+//! Recovery from the journal of an earlier run: finding it, renaming or removing it, and the report.
 
 #![expect(clippy::disallowed_methods, reason = "what is set aside has the time in its name")]
 
@@ -16,14 +16,14 @@ use super::format::{Damage, InFlight};
 use super::replay::{Contents, Foreign, Verdict};
 use crate::{Codec, ObjectStatus, State, StateError};
 
-/// Limit of the addresses in a message.
+/// Maximum number of addresses in a message.
 const NAMED: usize = 20;
 
 #[derive(Debug)]
 pub struct Found {
     pub path: PathBuf,
     pub contents: Contents,
-    /// Set if the run that writes it is still alive.
+    /// Set if the program that writes the journal is still running.
     pub alive: bool,
 }
 
@@ -32,13 +32,13 @@ pub(crate) fn find(path: &Path, codec: &Codec) -> Result<Option<Found>, StateErr
     let cannot = |e| StateError::io("cannot read the journal", path, e);
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() => {}
-        // This program has not created a directory or a link of that name.
+        // A directory or link with that name is not from this program.
         Ok(_) => return Ok(None),
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(cannot(e)),
     }
-    // Locking needs a file that is open for writing. A reader without that permission cannot find out whether the
-    // writer lives, and changes nothing anyway.
+    // Locking needs a file that is open for writing. A user without that permission cannot find out whether the writer is still running,
+    // and will change nothing anyway.
     let opened = File::options().read(true).write(true).open(path);
     let (mut file, writable) = match opened {
         Ok(file) => (file, true),
@@ -68,7 +68,7 @@ pub(crate) fn forget(path: &Path) -> Result<(), StateError> {
     }
 }
 
-/// Renames a journal to `NAME.SECONDS.journal`, without a leading dot, so that a new one can be created.
+/// Renames a journal to `NAME.SECONDS.journal`, without a leading dot, so that a new one can have its name.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let stem = stem.strip_prefix('.').unwrap_or(&stem);
@@ -80,7 +80,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StateError> {
     let free = (now..now.saturating_add(10_000)).map(named).find(|path| !path.exists());
     let aside = free.unwrap_or_else(|| named(now));
     system::rename(path, &aside).map_err(|e| StateError::io("cannot move the journal", path, e))?;
-    // The new name must be durable before another journal gets the old one.
+    // The new name must be durable before another journal gets the old name.
     files::sync_directory_of(&aside);
     Ok(aside)
 }
@@ -93,29 +93,29 @@ pub struct JournalReport {
     /// Operation that wrote the journal, and its start time.
     pub run: Option<(String, String)>,
     pub outcomes: Outcomes,
-    /// Set if the run had ended and saved everything, except for operations with unknown results.
+    /// Set if the run had ended and saved everything, and only the results of some operations are unknown.
     pub run_ended: bool,
     /// Operations that had not ended.
     pub in_flight: Vec<InFlight>,
     /// Addresses of operations in flight whose objects are tainted in the state.
     pub tainted: BTreeSet<String>,
     pub damage: Vec<Damage>,
-    /// New path of the journal, if it was kept.
+    /// New path of the journal, if it was renamed and kept.
     pub kept: Option<PathBuf>,
 }
 
-/// Use of the outcomes of a journal.
+/// Effect of a journal's outcomes on the state that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcomes {
-    /// The state had all outcomes.
+    /// None: the state had all outcomes.
     Known,
     /// The outcomes of these instances were applied to the state.
     Replayed {
         instances: Vec<AbsResourceInstance>,
-        /// Set if the state file contains them, too, which requires the lock.
+        /// Set if the store has them, too, which requires the lock.
         saved: bool,
     },
-    /// The outcomes belong to another state, and the state that was read lacks those of these instances.
+    /// The journal does not know the state, and the state lacks the outcomes of these instances.
     NotUsed {
         why: Foreign,
         instances: Vec<AbsResourceInstance>,
@@ -178,7 +178,7 @@ impl JournalReport {
         }
     }
 
-    /// Returns true if the report has something for the user.
+    /// Returns true if the report has something that the user must know.
     #[must_use]
     pub fn matters(&self) -> bool {
         self.outcomes != Outcomes::Known || !self.in_flight.is_empty() || !self.damage.is_empty()
@@ -323,7 +323,7 @@ impl JournalReport {
     }
 }
 
-/// Returns the addresses of those operations whose current objects are tainted in a state.
+/// Returns the addresses of the operations whose current objects are tainted in the state.
 pub(super) fn tainted<'o>(operations: impl IntoIterator<Item = &'o InFlight>, state: &State) -> BTreeSet<String> {
     operations
         .into_iter()

@@ -11,9 +11,9 @@ use crate::{Codec, FormatError, InstanceState, State, StateError};
 /// Content of a journal, by kind of record.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// First record; `None` if it was not completely written, so that no operation had begun.
+    /// First record. `None` if it was not written completely; then no operation had begun.
     pub opened: Option<Opened>,
-    /// States that the journal knows: those that it continues.
+    /// States that the journal knows: the one that it continues, and the announced ones.
     bases: Vec<Base>,
     /// Last outcome of each instance.
     outcomes: BTreeMap<AbsResourceInstance, Outcome>,
@@ -25,14 +25,14 @@ pub struct Contents {
 
 #[derive(Debug)]
 pub enum Verdict {
-    /// The journal knows the state. There may be no new outcomes.
+    /// The journal knows the state. Perhaps there are no new outcomes.
     Continues {
         /// State with all outcomes.
         state: State,
         /// Instances that the outcomes have changed.
         replayed: Vec<AbsResourceInstance>,
     },
-    /// The journal does not know the state, but the state has all outcomes.
+    /// The journal does not know the state, but the state already has all outcomes.
     Contained,
     /// The journal does not know the state.
     Foreign {
@@ -49,21 +49,21 @@ pub enum Foreign {
     NoState,
     /// The state has another lineage.
     OtherLineage,
-    /// The state has the serial of another write.
+    /// The serial of the state shows that another program has written it.
     OtherSerial {
         /// Last serial that the journal knows.
         journal: u64,
         /// Serial of the state.
         state: u64,
     },
-    /// The state has a serial that the journal knows, and other contents.
+    /// The state has a serial that the journal knows, but other contents.
     OtherContents(u64),
-    /// The head of the journal is damaged, so that the state it continues is not known.
+    /// The first record is damaged, so it is unknown which state the journal continues.
     Unknown,
 }
 
 impl Contents {
-    /// Reads the bytes of a journal that is not encrypted. Damaged parts are recorded and are no error.
+    /// Reads the bytes of a journal that is not encrypted. Damaged parts are recorded and do not cause an error.
     #[must_use]
     pub fn read(file: &[u8]) -> Contents {
         Contents::read_as(file, &Codec::PLAIN).unwrap_or_default()
@@ -148,7 +148,7 @@ impl Contents {
             }
             return Ok(Verdict::Continues { state: after, replayed });
         }
-        // With damage, an outcome that cannot be read may be missing from the state.
+        // If a part is damaged, the state may lack an outcome that cannot be read, so it does not count as complete.
         if replayed.is_empty() && self.damage.is_empty() {
             return Ok(Verdict::Contained);
         }
@@ -172,8 +172,7 @@ impl Contents {
         {
             return Foreign::OtherContents(found.serial);
         }
-        // A new state gets its lineage at the first write, so the journal of a first run has no lineage to
-        // compare.
+        // A new state gets its lineage at the first write, so the journal of a first run has no lineage to compare with.
         if !last.lineage.is_empty() && last.lineage != found.lineage {
             return Foreign::OtherLineage;
         }

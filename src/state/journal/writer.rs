@@ -1,11 +1,9 @@
 //! Writer of a journal: a thread appends all waiting records, syncs them to the disk once, and answers their tickets.
 //!
-//! Appending never blocks. A caller that needs durability awaits the returned [`Ticket`]. If writing fails, tickets
-//! return the error. Outcomes are kept in memory and tried again with the next record; intents are dropped, as their
-//! operations do not begin.
+//! Appending never blocks. A caller that needs durability awaits the returned [`Ticket`]. If writing fails, tickets return the error.
+//! Outcomes are kept in memory and written again with the next record. Intents are dropped, because their operations do not begin.
 //!
-//! The thread holds a lock on the file as long as it lives, so that the journal of a running program is not taken for a
-//! leftover.
+//! The thread holds a lock on the file while it runs, so that other programs do not mistake the journal for a leftover of a killed run.
 
 #![expect(clippy::disallowed_methods, reason = "intents have their time")]
 
@@ -27,10 +25,10 @@ use crate::{Codec, StateError};
 
 pub use super::queue::{JournalError, Ticket};
 
-/// Size in bytes above which a journal is compacted; a smaller file is not worth replacing.
+/// Size in bytes above which a journal is compacted. Replacing a smaller file is not worthwhile.
 const COMPACTED_ABOVE: u64 = 1 << 20;
 
-/// A journal that is being written. Clones write the same one.
+/// Handle of a journal that is being written. Clones write to the same journal.
 #[derive(Clone, Debug)]
 pub struct Writer(Arc<Shared>);
 
@@ -38,7 +36,7 @@ impl Writer {
     /// Creates a journal at a path where there is none.
     ///
     /// # Errors
-    /// There is a file, or it cannot be created.
+    /// The file exists already, or cannot be created.
     pub fn create(
         path: &Path,
         base: Base,
@@ -89,7 +87,7 @@ impl Writer {
         Ok(Writer(shared))
     }
 
-    /// Creates the journal of a run whose records a store keeps.
+    /// Creates the journal of a run whose records go to a store.
     ///
     /// # Errors
     /// No more threads can be started.
@@ -103,7 +101,7 @@ impl Writer {
         Ok(Writer(shared))
     }
 
-    /// Returns the path of the file; `None` if a store keeps the records.
+    /// Returns the path of the file; `None` if the records go to a store.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
@@ -115,26 +113,26 @@ impl Writer {
         self.0.size.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the file should be replaced by a smaller one, once the state file has its contents.
+    /// Returns true if the journal should be compacted after the next write of the state file.
     #[must_use]
     pub fn wants_compaction(&self) -> bool {
         self.size() > COMPACTED_ABOVE || self.0.failing.load(Ordering::Relaxed)
     }
 
-    /// Records an intent. The operation may begin when the ticket is answered, unless the answer is an error.
+    /// Records an intent. The operation may begin when the ticket returns `Ok`.
     #[must_use]
     pub fn begin(&self, intent: &Intent) -> Ticket {
         let intent = InFlight::new(intent, jiff::Timestamp::now().to_string());
         self.send_waiting(|slot| Item::Begin(intent, slot))
     }
 
-    /// Records changed objects; returns the number of this outcome.
+    /// Records changed objects, and returns the number of the outcome.
     pub fn outcome(&self, outcome: Outcome) -> u64 {
         let mut queue = self.queue();
         queue.outcomes += 1;
         let ends = outcome.answers != Answers::Nothing;
         let number = queue.outcomes;
-        // The thread is not woken: callers that need the outcome durable call `sync`.
+        // The thread is not woken, because callers that need the outcome to be durable call `sync`.
         queue.items.push(Item::Outcome(number, Box::new(outcome)));
         if ends {
             self.one_has_ended(&mut queue);
@@ -149,8 +147,8 @@ impl Writer {
         self.one_has_ended(&mut queue);
     }
 
-    /// Counts an operation as ended. If too few operations are left to make waiting worthwhile, waiting intents are
-    /// written at once.
+    /// Counts an operation as ended. If few operations are left, waiting is not worthwhile any more, and queued intents are written at
+    /// once.
     fn one_has_ended(&self, queue: &mut Queue) {
         queue.ended();
         if queue.intents > 0 && queue.under_way() == MANY {
@@ -162,7 +160,7 @@ impl Writer {
     #[must_use]
     pub fn sync(&self) -> Ticket {
         let queue = self.queue();
-        // Usually the queue is already written, and no round trip to the thread is needed.
+        // Usually the queue has already been written, which saves a round trip to the thread.
         if queue.items.is_empty() && !queue.unwritten && !queue.ended {
             return Ticket::answered(Ok(()));
         }
@@ -178,7 +176,7 @@ impl Writer {
         self.send_waiting(|slot| Item::Fold(base, slot)).wait()
     }
 
-    /// Replaces the journal by one that continues this state, which has all outcomes up to the number `included`.
+    /// Replaces the journal by one that continues this state. The state has all outcomes up to the number `included`.
     pub fn compact(&self, included: u64, base: Base) {
         let mut queue = self.queue();
         queue.urgent += 1;
@@ -186,15 +184,15 @@ impl Writer {
         self.0.work.notify_one();
     }
 
-    /// Ends the journal of a run whose results are all in a state. The file is removed, unless there are creations whose
-    /// result is unknown, which then remain in it. Only then `base` is called, since it encodes the state.
+    /// Ends the journal of a run whose results are all in a state. The file is removed, unless there are creations whose result is unknown:
+    /// these remain in it. Only in that case `base` is called, because it encodes the state.
     ///
     /// # Errors
     /// The file cannot be removed, or the state cannot be encoded.
     pub fn end_run(self, base: impl FnOnce() -> Result<Base, StateError>) -> Result<(), StateError> {
-        // Only writing can fail. The set of open operations is in memory, and correct in any case.
+        // An error of writing can be ignored: which operations are open is known in memory.
         let _ = self.sync().wait();
-        // A store knows itself which operations have not ended.
+        // A store records itself which operations have not ended.
         if self.0.path.is_none() || self.0.creating.load(Ordering::Relaxed) == 0 {
             return self.remove();
         }
@@ -212,8 +210,7 @@ impl Writer {
             self.stop();
             return Ok(());
         };
-        // The file is removed before the thread ends and releases the lock, so that nobody mistakes the file
-        // for a leftover.
+        // The file is removed while the thread still holds the lock, so that no other program takes it for a leftover.
         let removed = fs::remove_file(path);
         self.stop();
         match removed {
@@ -222,7 +219,7 @@ impl Writer {
         }
     }
 
-    /// Ends the thread after the queued items, and keeps the file.
+    /// Ends the thread after all queued items, without removing the file.
     pub fn stop(&self) {
         self.queue().ended = true;
         self.0.work.notify_all();
@@ -251,7 +248,7 @@ impl Writer {
         if !patient {
             self.0.hurry(&mut queue);
         } else if queue.awaited == 1 {
-            // The thread starts its window now; later items join it.
+            // The thread starts its waiting time now, and later items are written together with this one.
             self.0.work.notify_one();
         }
         Ticket::pending(slot, &self.0, patient)
@@ -283,13 +280,12 @@ fn first_bytes(opened: &Opened, records: &[&[u8]], codec: &Codec) -> Result<Vec<
     Ok(bytes)
 }
 
-/// The thread's own state.
 struct Appender {
     path: PathBuf,
     shared: Arc<Shared>,
     file: File,
     opened: Opened,
-    /// Length of the valid part of the file.
+    /// Length of the valid part of the file in bytes.
     size: u64,
     /// Texts of records that could not be written yet.
     backlog: Vec<Vec<u8>>,
@@ -312,8 +308,7 @@ impl Appender {
         loop {
             let mut queue = shared.wait();
             let (items, ended) = (std::mem::take(&mut queue.items), queue.ended);
-            // All waiting items are taken at once, so that one `fdatasync` serves all of them. New items are
-            // counted from zero.
+            // All waiting items are taken at once, so that one `fdatasync` covers them. The counters start again at zero for new items.
             (queue.urgent, queue.awaited, queue.intents, queue.patient) = (0, 0, 0, 0);
             queue.unwritten = true;
             drop(queue);
@@ -329,7 +324,7 @@ impl Appender {
     fn write(&mut self, items: Vec<Item>) {
         let mut slots = Vec::new();
         let mut begun = Vec::new();
-        // Records that failed before are written first, because their order is part of their meaning.
+        // Records that failed before are written first, because the order of records matters.
         let mut texts = std::mem::take(&mut self.backlog);
         let mut compact = None;
         let mut refused = None;
@@ -364,7 +359,7 @@ impl Appender {
                     format::encode(&Record::Outcome(outcome))
                         .inspect(|text| self.recent.push_back((number, text.clone())))
                 }
-                // The outcome has already ended this operation, so a record of its end is not needed.
+                // The outcome of this operation has already ended it.
                 Item::End(key) if self.open.remove(&key).is_none() => continue,
                 Item::End(key) => format::encode(&Record::End(key)),
                 Item::Fold(base, slot) => {
@@ -383,8 +378,8 @@ impl Appender {
             None => self.append(&texts).map_err(JournalError::from),
         };
         self.shared.failing.store(result.is_err(), Ordering::Relaxed);
-        // Operations whose intents failed do not begin, so these intents must not be written later. Outcomes
-        // have happened, so they are tried again.
+        // Operations whose intents failed do not begin, so these intents must not be written later. Outcomes have happened, so they are
+        // written again.
         if result.is_err() {
             for (key, _) in &begun {
                 self.open.remove(key);
@@ -398,8 +393,7 @@ impl Appender {
         for slot in slots {
             slot.answer(result.clone());
         }
-        // The journal is compacted after the answers are sent, because it takes long, and its failure is no
-        // error of any record.
+        // The answers are sent first, because compaction takes long, and its failure is not an error of any record.
         if let Some((included, base)) = compact {
             self.compact(included, base);
         }
@@ -412,7 +406,7 @@ impl Appender {
         }
         let written = (&self.file).write_all(&bytes).and_then(|()| self.file.sync_data());
         if let Err(e) = written {
-            // The partial record is removed, because it must not precede the next one.
+            // A partly written record is removed, so that the next one does not follow it.
             if let Err(e) = self.back_to_size() {
                 tracing::warn!("the journal {} cannot be cut: {e}", self.path.display());
             }
@@ -429,8 +423,7 @@ impl Appender {
         (&self.file).seek(SeekFrom::Start(self.size)).map(drop)
     }
 
-    /// Replaces the file by one that continues a later state, with the outcomes and intents that this state does not
-    /// have.
+    /// Replaces the file by one that continues a later state. It contains the outcomes and intents that this state does not have.
     fn compact(&mut self, included: u64, base: Base) {
         while self.recent.front().is_some_and(|(number, _)| *number <= included) {
             self.recent.pop_front();
@@ -444,8 +437,7 @@ impl Appender {
                 self.file = file;
                 self.opened = opened;
                 self.size = size;
-                // The new file contains the open intents and the recent outcomes, so the backlog is in it or in the
-                // state.
+                // The backlog is either in the new file, which has all open intents and recent outcomes, or in the state.
                 self.backlog.clear();
                 self.shared.failing.store(false, Ordering::Relaxed);
                 self.shared.size.store(size, Ordering::Relaxed);
@@ -459,11 +451,11 @@ impl Appender {
         let cannot = |e| StateError::io("cannot write the journal", path, e);
         let intents = self.open.values().map(|(_, text)| text.as_slice());
         let outcomes = self.recent.iter().map(|(_, text)| text.as_slice());
-        // An open intent was begun after the last outcome of its object, and the order of different objects does not
-        // matter, so outcomes are written first.
+        // An open intent was begun after the last outcome of its object, and the order among different objects does not matter, so all
+        // outcomes are written before the intents.
         let bytes = first_bytes(opened, &outcomes.chain(intents).collect::<Vec<_>>(), &self.codec)?;
         let new = crate::beside::beside(path, "", ".new");
-        // A killed run may have left the file, and `create_new` would fail then.
+        // A killed run may have left a file with this name, with which `create_new` would fail.
         match fs::remove_file(&new) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(cannot(e)),
             _ => {}
@@ -476,7 +468,7 @@ impl Appender {
             Ok(file)
         };
         let file = write().map_err(|e| {
-            // Nothing reads the incomplete file, so it is removed.
+            // The incomplete file is useless, so it is removed.
             let _ = fs::remove_file(&new);
             cannot(e)
         })?;

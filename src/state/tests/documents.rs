@@ -1,7 +1,7 @@
 //! Tests of the text of states: byte for byte as Terraform writes it, and without a panic on any other text.
 //!
-//! `golden/*.tfstate` were written by `state pull` of Terraform 1.16, which reads a state and writes it again:
-//! `applied` is the state of an apply, and `by-hand.tfstate` is its reading of `by-hand.json`.
+//! `golden/*.tfstate` were written by `state pull` of Terraform 1.16, which reads a state and writes it again: `applied` comes from an
+//! apply, and `by-hand.tfstate` from reading `by-hand.json`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn what_other_programs_read_past_is_written_only_where_it_says_something() {
 #[test]
 fn truncated_state_is_an_error() {
     for text in GOLDEN.into_iter().chain([include_str!("golden/by-hand.json")]) {
-        // Without the last line break the state is still complete.
+        // A state without its last line break is still complete.
         let whole = text.trim_end().len();
         for cut in 1..whole {
             let error = decode(&text.as_bytes()[..cut])
@@ -176,7 +176,7 @@ fn large(n: u64) -> State {
     state
 }
 
-/// Printed with `--nocapture`; in a release build 100,000 instances must take well under a second each way.
+/// The times are printed with `--nocapture`. In a release build, reading and writing 100,000 instances must each take well under a second.
 #[test]
 fn a_hundred_thousand_instances_are_read_and_written() {
     let n = if cfg!(debug_assertions) { 5_000 } else { 100_000 };
@@ -284,7 +284,7 @@ fn object() -> impl Strategy<Value = Arc<Object>> {
             Identity { schema_version, value }
         }),
     )
-    // Without an identity, only a version other than 0 is recorded.
+    // An identity without a value is recorded only if its version is not 0.
     .prop_map(|identity| identity.filter(|i| i.schema_version != 0 || i.value.is_some()));
     (
         (
@@ -402,7 +402,7 @@ fn any_state() -> impl Strategy<Value = State> {
         })
 }
 
-/// Resources as OpenTofu 1.12.6 writes them for a provider with `for_each`.
+/// Resources with instances of a provider with `for_each`, as OpenTofu 1.12.6 writes them.
 const KEYED: &str = r#"
     {
       "mode": "managed",
@@ -437,7 +437,7 @@ fn keys_of_provider_configurations_are_kept_with_the_objects() {
     assert_eq!(of("eu"), r#"provider["registry.opentofu.org/hashicorp/time"].by["eu"]"#);
     assert_eq!(of("us"), r#"provider["registry.opentofu.org/hashicorp/time"].by"#);
     let written = String::from_utf8(encode(&state).unwrap()).unwrap();
-    // The identity's version is the only addition: Terraform writes it.
+    // The identity's schema version is the only difference: this program writes it, like Terraform.
     let written = written.replace(",\n          \"identity_schema_version\": 0", "");
     assert!(written.contains(KEYED), "{written}");
 }

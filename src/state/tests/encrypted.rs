@@ -1,5 +1,4 @@
-//! Tests of encrypted states in files: the stored text, and files that are left alone without the
-//! key.
+//! Tests of encrypted states in files: the stored text, and that files are not changed without the key.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -111,7 +110,7 @@ fn state_backup_and_journal_are_encrypted() {
         answers: Answers::Nothing,
     });
     journal.sync().wait().unwrap();
-    // The content is the same, but the stored form is not.
+    // Only the stored form differs, so the state is written.
     assert!(
         matches!(store.write(&before, "1.11.4").unwrap(), state::Written::Snapshot(serial) if serial == before.serial)
     );

@@ -105,8 +105,8 @@ fn run() -> Run {
 }
 
 impl Run {
-    /// Copies the files as a kill leaves them, without the locks. The writer may be replacing the journal meanwhile:
-    /// its new file is then there or not, and the journal is the old one or the new one.
+    /// Copies the files without their locks, as a kill would leave them. The writer may be replacing the journal at the same time, so the
+    /// copy may have the old or the new journal, and the temporary file of the new one.
     fn killed(&self) -> TempDir {
         let left = tempfile::tempdir().unwrap();
         for entry in fs::read_dir(self.dir.path()).unwrap() {
@@ -146,7 +146,7 @@ fn outcomes_are_replayed_and_what_was_in_flight_is_named() {
     assert_eq!(fs::metadata(&journal).unwrap().permissions().mode() & 0o777, 0o600);
     let before = fs::read(&path).unwrap();
 
-    // A reader without the lock sees the results, but changes nothing.
+    // A reader without the lock sees the results but saves nothing.
     let mut reader = LocalStore::new(&path);
     let seen = reader.read().unwrap();
     assert_eq!(contents(seen.as_ref()), ["a=a2", "c=c"]);
@@ -169,7 +169,7 @@ fn outcomes_are_replayed_and_what_was_in_flight_is_named() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // The journal stays until it has been reported.
+    // The journal is not removed until it has been reported.
     assert!(journal.exists());
     store.forget_journal().unwrap();
     assert!(!journal.exists());
@@ -324,7 +324,7 @@ fn the_journal_of_a_running_program_is_only_read() {
     let mut reader = LocalStore::new(place(&run.dir));
     assert_eq!(contents(reader.read().unwrap().as_ref()), ["a=a", "b=b", "c=c"]);
     assert!(reader.journal_report().is_none());
-    // A program without a lock may be running while another has it.
+    // The program that writes the journal may have no lock while another program has it.
     run.store.unlock().unwrap();
     let mut store = locked(&place(&run.dir));
     assert_eq!(contents(store.read().unwrap().as_ref()), ["a=a", "b=b"]);

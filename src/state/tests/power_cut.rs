@@ -1,9 +1,9 @@
 //! Tests of power cuts at every instant of a run: the state can be recovered from the disk.
 //!
-//! A run is recorded in a process of its own under `strace`: its operations on files, and the objects that it creates.
-//! Then, for the instant after each recorded operation, directories are made as a disk may have them: with all
-//! operations, or without those that were not synced yet, in several ways, since a disk may keep later writes and lose
-//! earlier ones. In each of them, the next program must find every object in the state or named as in flight.
+//! A run is recorded in a separate process under `strace`: its operations on files, and the objects that it creates. Then, for the instant
+//! after each recorded operation, the test makes directories as a disk may have them after a power cut: with all operations, or without
+//! some that were not synced yet. A disk may keep later writes and lose earlier ones, so there are several variants. In each of them, the
+//! next program must find every object in the state or in the list of unfinished operations.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 #![allow(clippy::disallowed_methods, reason = "locks have their time")]
@@ -19,7 +19,7 @@ use state::journal::{Answers, Intent, IntentAction, Outcome};
 use state::{Attributes, InstanceState, LocalStore, LockInfo, Object, RawJson, State, StateError};
 use support::disk::{self, Kept, Op};
 
-/// Environment variable with the directory of the process that is recorded.
+/// Environment variable that names the directory for the recorded process.
 const RECORDED: &str = "MONOFORM_RECORDED_RUN";
 
 const STATE: &str = "terraform.tfstate";
@@ -47,8 +47,8 @@ fn locked(path: &Path) -> LocalStore {
     store
 }
 
-/// Creates objects in the recorded process. Each object is a file in `real`; one that counts as done has a file in
-/// `done`. Writes the state several times, compacts the journal, and ends it.
+/// Creates objects in the recorded process. Each object is a file in `real`; an object whose operation counts as done also has a file in
+/// `done`. The run writes the state several times, compacts the journal, and ends it.
 #[test]
 fn recorded_run() {
     let Some(dir) = std::env::var_os(RECORDED).map(PathBuf::from) else {

@@ -1,4 +1,4 @@
-//! Tests of a state in a local file: serials, backups, and files after a crash.
+//! Tests of a state in a local file: serials, backups, and recovery after a crash.
 
 #![allow(
     clippy::disallowed_methods,
@@ -108,7 +108,7 @@ fn another_output_file_starts_from_what_was_read() {
     assert_eq!(store.write(&read, "1.11.4").unwrap(), Written::Snapshot(5));
     assert_eq!(store.write(&state(&["b"]), "1.11.4").unwrap(), Written::Snapshot(6));
     assert_eq!(fs::read(&path).unwrap(), original);
-    // The state that was read is not overwritten, so it needs no backup.
+    // The file that was read is not overwritten, so there is no backup.
     assert_eq!(files(out.parent().unwrap()), ["new"]);
     let mut again = LocalStore::new(&path).writing_to(&out);
     again.write(&state(&["c"]), "1.11.4").unwrap();
@@ -153,7 +153,7 @@ fn a_file_that_is_no_state_is_left_alone_with_advice() {
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
-/// A write that was cut off after `n` bytes loses nothing for the next command.
+/// If a write is interrupted after `n` bytes, the next command loses nothing.
 #[test]
 fn interrupted_write_is_completed_by_the_next_read() {
     let (dir, path) = place();
@@ -186,8 +186,7 @@ fn interrupted_write_is_completed_by_the_next_read() {
             .unwrap();
         fs::write(&pending, &text).unwrap();
         if let Some(cut) = cut {
-            // File timestamps are coarse, so the cut-off state is given a later one than the pending snapshot, as
-            // after a real crash.
+            // File timestamps are coarse, so the interrupted state file gets a later one than the pending snapshot, as in a real crash.
             fs::write(&path, &text[..cut]).unwrap();
             let later = SystemTime::now() + Duration::from_secs(5);
             fs::File::options()
@@ -222,8 +221,7 @@ fn interrupted_write_is_completed_by_the_next_read() {
     }
 }
 
-/// Writes a state file and a pending snapshot, the pending one as the younger file; returns the state that is read with
-/// a lock.
+/// Writes a state file and a newer file with a pending snapshot. Returns the state that is read with the lock.
 fn beside_pending(written: &State, pending: &[u8]) -> (tempfile::TempDir, State, Recovery) {
     let (dir, path) = place();
     write_copy(&path, written, &Codec::PLAIN).unwrap();
@@ -342,7 +340,7 @@ fn a_crash_before_the_first_state_loses_nothing_either() {
     .unwrap();
     let mut store = LocalStore::new(&path);
     assert!(store.read().unwrap().is_some());
-    // A run without a lock leaves a readable backup.
+    // A write by a run without a lock leaves a readable backup.
     store.write(&state(&["b"]), "1.11.4").unwrap();
     assert_eq!(files(dir.path()), ["terraform.tfstate", "terraform.tfstate.backup"]);
     assert!(

@@ -1,6 +1,6 @@
 //! Tests with the real Terraform: each program respects the other's lock and reads the other's states.
 //!
-//! Skipped where there is no `terraform` on the PATH, or where its version is not the one that this program implements.
+//! Skipped if there is no `terraform` on the PATH, or if its version is not the one that this program implements.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 use std::fs;
@@ -74,8 +74,7 @@ fn info() -> LockInfo {
     }
 }
 
-/// Removes the identity versions from a state, as Terraform 1.11 writes none: since 1.12 every object has the version
-/// of its identity.
+/// Removes the identity versions from a state: Terraform 1.11 writes none, and since 1.12 every object has one.
 fn without_identities(state: &str) -> String {
     let mut kept = String::new();
     let mut parts = state.split("\"identity_schema_version\": 0");
@@ -198,7 +197,7 @@ fn terraforms_lock_keeps_us_out() {
     );
 }
 
-/// The reason why a locked state is written in place: Terraform has opened the file long before it gets the lock.
+/// The reason why a locked state is written in place: Terraform opens the file long before it gets the lock.
 #[test]
 fn a_terraform_that_waits_for_our_lock_goes_on_from_our_state() {
     let Some(dir) = place("a_terraform_that_waits_for_our_lock_goes_on_from_our_state") else {

@@ -101,7 +101,7 @@ fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(from: D) -> Result<Option
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Text that is also borrowed inside lists, where a plain `Cow` would always be copied.
+/// Text that is borrowed from the input where possible, even inside lists. Serde would always copy a plain `Cow` there.
 #[derive(Deserialize, PartialEq)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -188,7 +188,7 @@ fn output_value(output: &OutputV4) -> Result<Value, ContentError> {
     cty::json::from_json(&value, &ty).map_err(|e| ContentError::TypeMismatch(e.to_string()))
 }
 
-/// Values that many instances share, so that they are parsed and stored only once.
+/// Values that many instances share. They are parsed once, and shared in memory.
 #[derive(Default)]
 struct Shared<'a> {
     dependencies: HashMap<String, ConfigResource>,
@@ -202,7 +202,7 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
         let dot = if module_text.is_empty() { "" } else { "." };
         format!("{module_text}{dot}{}.{}", resource.ty, resource.name)
     };
-    // Files are sorted by module, so a module's address is parsed once for all of its resources.
+    // Files are sorted by module, so consecutive resources share the parsed module address.
     let module = match &shared.last_module {
         Some((text, module)) if text == module_text => module.clone(),
         _ => {
@@ -265,8 +265,8 @@ fn read_resource<'a>(resource: ResourceV4<'a>, shared: &mut Shared<'a>, state: &
     Ok(())
 }
 
-/// Returns the block of the provider configuration of a resource. OpenTofu writes it to the objects alone, with a key,
-/// if the block has `for_each`.
+/// Returns the provider configuration of a resource, without its key. If the block has `for_each`, OpenTofu writes the configuration only
+/// in the objects, with a key.
 fn of_resource(resource: &ResourceV4<'_>) -> Result<AbsProviderConfig, ContentError> {
     let objects = resource.instances.iter().flatten();
     let text = match &*resource.provider {
@@ -283,7 +283,7 @@ fn of_resource(resource: &ResourceV4<'_>) -> Result<AbsProviderConfig, ContentEr
 fn add_object<'a>(read: InstanceV4<'a>, slot: &mut InstanceState, shared: &mut Shared<'a>) -> Result<(), ContentError> {
     let deposed = read.deposed.as_deref().filter(|d| !d.is_empty()).map(str::to_owned);
     let object = Arc::new(read_object(read, shared)?);
-    // Terraform refuses deposed keys of another length than eight.
+    // Like Terraform, refuses deposed keys whose length is not eight.
     let previous = match deposed {
         None => slot.current.replace(object),
         Some(deposed) if deposed.len() == 8 => slot.deposed.insert(DeposedKey(deposed.into()), object),
@@ -314,7 +314,7 @@ fn instance_key(raw: Option<&RawValue>) -> Result<InstanceKey, ContentError> {
     }
     match serde_json::from_str(text) {
         Ok(serde_json::Value::String(key)) => Ok(InstanceKey::String(key.into())),
-        // Other JSON writers may add a fraction to whole numbers.
+        // Other programs may write whole numbers with a fraction, as in `1.0`.
         Ok(serde_json::Value::Number(n)) => match n.as_f64() {
             // Above 2^53 (9.007e15), a float cannot represent every whole number.
             Some(index) if index >= 0.0 && index.fract() == 0.0 && index < 9e15 => Ok(InstanceKey::Int(index as u64)),
@@ -330,7 +330,7 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
         Some("tainted") => ObjectStatus::Tainted,
         Some(other) => return Err(ContentError::Status(other.to_owned())),
     };
-    // A state that was upgraded has attributes in the flat form until a provider has read it.
+    // In a state upgraded from an old version, attributes are in the flat form until a provider has read the object.
     let attributes = match (instance.attributes_flat, instance.attributes) {
         (Some(flat), _) => Attributes::Flat(Arc::new(flat)),
         (None, Some(raw)) => Attributes::Json(RawJson::compact(raw.get()).ok_or(ContentError::TooDeep)?),
@@ -371,7 +371,7 @@ fn read_object<'a>(instance: InstanceV4<'a>, shared: &mut Shared<'a>) -> Result<
 }
 
 fn dependencies<'a>(list: Vec<Text<'a>>, shared: &mut Shared<'a>) -> Result<Arc<[ConfigResource]>, ContentError> {
-    // Instances of a resource have the same dependencies, so the list is parsed once and shared in memory.
+    // The instances of a resource mostly have the same dependencies, so the list is parsed once and shared in memory.
     if let Some((last, addresses)) = &shared.last_list
         && *last == list
     {
@@ -436,7 +436,7 @@ fn check(check: CheckV4) -> CheckResult {
     }
 }
 
-/// Parses the status of a check. Results are only displayed, so an unknown status is accepted.
+/// Parses the status of a check. Results are only displayed, so an unknown status is not an error.
 fn status(text: &str) -> CheckStatus {
     match text {
         "pass" => CheckStatus::Pass,

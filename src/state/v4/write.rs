@@ -18,7 +18,7 @@ pub(crate) fn write(state: &State) -> Result<Vec<u8>, StateError> {
     Ok(out)
 }
 
-/// Size in bytes from which a part of a text is passed on.
+/// Size in bytes at which a part of the text is passed on.
 const PART: usize = 64 << 10;
 
 /// Encodes a state, and passes on the text in parts of about [`PART`] bytes.
@@ -34,7 +34,7 @@ pub(crate) fn write_in_parts(state: &State, part: &mut dyn FnMut(&[u8])) -> Resu
     Ok(())
 }
 
-/// Appends the text of a state to `out`, which `written` may empty after each object.
+/// Appends the text of a state to `out`. `written` is called after each object, and may pass the text on and clear `out`.
 fn write_to(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mut Vec<u8>)) -> Result<(), StateError> {
     out.extend_from_slice(b"{\n  \"version\": 4,\n  \"terraform_version\": ");
     json_string(&state.terraform_version, out);
@@ -42,8 +42,8 @@ fn write_to(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mut Vec<u
     json_string(&state.lineage, out);
 
     out.extend_from_slice(b",\n  \"outputs\": ");
-    // The object is first written in compact form; `indent` breaks the lines, so that writers need not know
-    // their depth.
+    // Objects are written in compact form first, and `indent` then breaks the lines, so that the code that writes fields need not know its
+    // depth.
     let mut scratch = Vec::new();
     scratch.push(b'{');
     for (name, output) in &state.outputs {
@@ -66,11 +66,11 @@ fn write_to(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mut Vec<u
     Ok(())
 }
 
-/// Returns about as many bytes as the text of a state will have. The text of a large state is the largest piece of memory of an apply;
-/// if it outgrew its buffer, half as much or more would be taken for nothing.
+/// Returns the approximate size of a state's text in bytes. The text of a large state is the largest allocation of an apply, and a buffer
+/// that has to grow takes half as much again or more.
 fn expected_length(state: &State) -> usize {
     let attributes = |object: &Object| match &object.attributes {
-        // The line breaks and the indentation of a few attributes on each line.
+        // The factor accounts for line breaks and indentation.
         Attributes::Json(json) => json.as_str().len() * 3 / 2,
         Attributes::Flat(flat) => flat.iter().map(|(name, value)| name.len() + value.len() + 24).sum(),
     };
@@ -80,7 +80,7 @@ fn expected_length(state: &State) -> usize {
         .flat_map(|resource| resource.instances.values());
     let objects = instances.flat_map(|instance| instance.current.iter().chain(instance.deposed.values()));
     let lengths = objects.map(|object| {
-        // The rest of an object is the names of its fields; private bytes are in base64.
+        // 320 bytes account for the field names of an object. Private data is in base64.
         attributes(object) + object.private.len() * 4 / 3 + object.dependencies.len() * 48 + 320
     });
     1024 + lengths.sum::<usize>()
@@ -123,7 +123,7 @@ fn write_resources(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mu
     out.push(b'[');
     let mut first = true;
     for (module, address, resource) in resources {
-        // Ephemeral resources and list blocks are never recorded.
+        // Ephemeral resources and list blocks are never stored.
         if matches!(address.resource.mode, Mode::Ephemeral | Mode::List) {
             continue;
         }
@@ -138,7 +138,7 @@ fn write_resources(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mu
         field("mode", address.resource.mode.as_str(), out);
         field("type", &address.resource.ty, out);
         field("name", &address.resource.name, out);
-        // As OpenTofu writes it: of the resource, or of each object if one has a key.
+        // Like OpenTofu, writes the provider configuration at the resource, or at each object if one of them has a provider key.
         let keyed = resource.instances.values().any(|i| i.provider_key.is_some());
         if !keyed {
             field("provider", &resource.provider.to_string(), out);
@@ -194,7 +194,7 @@ pub(crate) fn write_objects(
         if i > 0 {
             out.push(b',');
         }
-        // The key is part of the instance's address, which the caller writes, with the provider.
+        // The caller writes the address of the instance, which includes the key, and the provider.
         let place = Place {
             key: &InstanceKey::None,
             deposed,
@@ -215,11 +215,11 @@ fn field(name: &str, value: &str, out: &mut Vec<u8>) {
     out.push(b',');
 }
 
-/// Place of an object in its resource.
+/// The fields that identify an object in its resource.
 struct Place<'a> {
     key: &'a InstanceKey,
     deposed: Option<&'a DeposedKey>,
-    /// Provider configuration, where it is not written at the resource.
+    /// Provider configuration, if it is written at the object and not at the resource.
     provider: Option<&'a AbsProviderConfig>,
 }
 
@@ -285,7 +285,7 @@ fn write_object(
     Ok(())
 }
 
-/// Writes the identity, and its version even if there is none, as Terraform does.
+/// Writes the identity. As in Terraform, its schema version is written even if there is no identity.
 fn write_identity(identity: Option<&Identity>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"identity_schema_version\":");
     match identity {
@@ -326,8 +326,8 @@ fn write_additions(object: &Object, out: &mut Vec<u8>) {
     if object.skip_destroy {
         out.extend_from_slice(b",\"skip_destroy\":true");
     }
-    // Only this program writes this field: after the block is removed, nothing else records that a provisioner
-    // should have run.
+    // Only this program writes this field. After the block is removed, it is the only record that a destroy-time provisioner should have
+    // run.
     if !object.destroy_provisioners.is_empty() {
         out.extend_from_slice(b",\"destroy_provisioners\":[");
         for ty in object.destroy_provisioners.iter() {
@@ -382,7 +382,7 @@ fn write_checks(checks: Option<&[CheckResult]>, out: &mut Vec<u8>) {
         out.extend_from_slice(b",\"config_addr\":");
         json_string(&check.config_addr, out);
         out.extend_from_slice(format!(",\"status\":\"{}\",\"objects\":", check.status.as_str()).as_bytes());
-        // Go writes `null` for an empty list.
+        // Go's encoder writes `null` for an empty list.
         if check.objects.is_empty() {
             out.extend_from_slice(b"null}");
             continue;
@@ -433,7 +433,7 @@ pub(crate) fn json_string(text: &str, out: &mut Vec<u8>) {
             b'\t' => b"\\t",
             0x08 => b"\\b",
             0x0c => b"\\f",
-            // Go escapes these characters so that JSON can be embedded in HTML.
+            // Go escapes these characters, so that JSON can be embedded in HTML.
             b'<' => b"\\u003c",
             b'>' => b"\\u003e",
             b'&' => b"\\u0026",

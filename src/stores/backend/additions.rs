@@ -1,10 +1,10 @@
-//! Arguments of backends that Terraform lacks.
+//! Arguments of backends that Terraform does not have.
 
-/// Arguments that only this program has, with their backends.
+/// Such arguments: the backend type, and the name of the argument.
 const ADDITIONS: &[(&str, &str)] = &[("pg", "layout")];
 
-/// Returns true if an argument of a backend is in its records and its hash. One that only this program has is left out unless it
-/// is set: Terraform refuses a record with an argument that it does not know, and would find the block changed.
+/// Returns true if an argument of a backend is part of its record and its hash. An argument that Terraform does not have is left out unless
+/// it is set: Terraform would refuse a record with an unknown argument, and report a changed block because of the other hash.
 pub(super) fn is_recorded(ty: &str, name: &str, is_null: bool) -> bool {
     !is_null || !ADDITIONS.contains(&(ty, name))
 }

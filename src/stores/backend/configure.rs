@@ -27,7 +27,7 @@ pub struct BackendOptions<'a> {
     pub migrate: bool,
     /// `-force-copy`.
     pub force_copy: bool,
-    /// Questions can be asked.
+    /// Questions can be asked (`-input`).
     pub input: bool,
     /// Timeout for the locks of both states; `None` for no locks.
     pub lock: Option<Duration>,
@@ -36,7 +36,7 @@ pub struct BackendOptions<'a> {
 }
 
 pub struct Configured {
-    /// Backend from now on.
+    /// Backend to use from now on.
     pub backend: StateBackend,
     /// Warnings to show at the end.
     pub warnings: Diagnostics,
@@ -54,7 +54,7 @@ impl Configured {
 /// Compares the configuration with the record, migrates states, and writes the record.
 ///
 /// # Errors
-/// The settings are wrong, or the user did not agree to the change. The record is unchanged.
+/// The settings are invalid, or the user did not agree to the change. The record is then unchanged.
 pub fn configure(
     context: &Context<'_>,
     options: &BackendOptions<'_>,
@@ -71,8 +71,7 @@ pub fn configure(
         context,
         config,
         options,
-        // With -reconfigure the record is as good as absent: nothing is compared with it, and no state is migrated from
-        // it.
+        // With -reconfigure the record is ignored: nothing is compared with it, and no state is migrated from its backend.
         previous: record.backend.take().filter(|_| !options.reconfigure),
         migration: Migration {
             context,
@@ -109,7 +108,7 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Returns true if a flag agrees to the change of the backend.
+    /// Returns true if the user has agreed to the change by a flag.
     fn agreed(&self) -> bool {
         self.options.migrate || self.options.force_copy
     }
@@ -118,7 +117,7 @@ impl Change<'_> {
     fn to_none(&self, record: &Record) -> Result<StateBackend, Diagnostics> {
         let context = self.context;
         let Some(previous) = &self.previous else {
-            // With -reconfigure there may be a record, which is emptied.
+            // With -reconfigure, the old record was ignored but may exist, so an empty one replaces it.
             if record.exists {
                 record.write(context.data_dir)?;
             }
@@ -173,11 +172,11 @@ impl Change<'_> {
         let previous = self.previous.as_ref().filter(|saved| saved.is_of(block));
         if let Some(saved) = previous {
             let recorded = saved.value(&schema)?;
-            // Settings from an earlier command line hold as long as the block is unchanged.
+            // The settings of an earlier command line stay in effect while the block is unchanged.
             if saved.hash == hash && self.options.settings.is_empty() {
                 return connect(kind, recorded);
             }
-            // The block now has the settings that were on the command line before, so only its hash is new.
+            // The settings are the same, but have moved from the command line into the block, so only the hash is updated.
             if recorded == merged && kind.change(saved).is_none() {
                 let backend = connect(kind, recorded)?;
                 if saved.hash != hash {
@@ -191,13 +190,14 @@ impl Change<'_> {
         let asked = settings::asked(context.console, &schema, merged, self.migration.input)?;
         let backend = connect(kind, asked.clone())?;
         match &self.previous {
-            // The workspaces keep their states, even if the new block selects others.
+            // A change between `cloud` blocks migrates nothing: the states stay in their workspaces, even if the new block selects others.
             Some(_) if in_place => {}
             Some(saved) => {
                 migrate(&self.migration, &of_saved(context, saved)?, &backend)?;
             }
             None => self.bring_local_states(&backend)?,
-            // The record is written after this: a migration that fails or is refused leaves the old one, so that init can be run again.
+            // The record is written after this: after a migration that fails or is refused, the old record remains, so that init can be run
+            // again.
         }
         let saved = Saved {
             provider,
@@ -207,8 +207,7 @@ impl Change<'_> {
         Ok(backend)
     }
 
-    /// Reports a change, or refuses it if no flag agrees to it. Returns true for a change from one `cloud` block to
-    /// another.
+    /// Reports a change, or refuses it if the user has not agreed to it by a flag. Returns true if both backends are `cloud` blocks.
     fn report_or_refuse(&self, block: &Backend) -> Result<bool, Diagnostics> {
         let Some(previous) = &self.previous else {
             return Ok(false);
@@ -252,7 +251,7 @@ impl Change<'_> {
         }
     }
 
-    /// Migrates states from the default files, as there was no record yet.
+    /// Migrates the states in the default files of the local backend, which was in use before the first record.
     fn bring_local_states(&self, backend: &StateBackend) -> Result<(), Diagnostics> {
         let source = Local::default();
         let mut moved = Vec::new();
@@ -274,7 +273,7 @@ impl Change<'_> {
             // As in Terraform: if some states are not migrated, the old files are not emptied.
             return Ok(());
         }
-        // Emptied only after all states have been copied, since these files are the only other copies.
+        // The old files are emptied only after all states have been copied, because they have the only other copies.
         for file in moved {
             empty_with_backup(&file)?;
         }
@@ -286,7 +285,7 @@ impl Change<'_> {
         let (noun, ty) = (saved.noun(), saved.ty.clone());
         record.backend = Some(saved);
         record.write(context.data_dir)?;
-        // The last message of init says this for HCP Terraform.
+        // For HCP Terraform, the last message of `init` reports this.
         if ty == CLOUD && noun == "backend" {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use super::record::{CLOUD, Record, Saved};
 use super::settings;
 use crate::{Context, workspace};
 
-/// Returns the location of the selected workspace's state; the default one without a configuration.
+/// Returns the location of the selected workspace's state. Without a `backend` block, the state is in a local file.
 ///
 /// # Errors
 /// The backend or the workspace cannot be determined.
@@ -23,7 +23,7 @@ pub fn selected(context: &Context<'_>, config: Option<&Config>) -> Result<StateL
     Ok(StateLocation { backend, workspace })
 }
 
-/// Returns the backend of this configuration, for every command but `init`.
+/// Returns the backend of this configuration, for every command except `init`.
 ///
 /// # Errors
 /// `init` must be run first, or the backend refuses its settings.
@@ -34,8 +34,8 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<StateBa
     let block = settings::block(config);
     let record = Record::read(context.data_dir)?;
     let (Some(config), Some(block)) = (config, &block) else {
-        // A directory without any configuration has lost it, or never had one: with a record, it must be initialized
-        // first.
+        // Without a block, the local backend is used. If there is a record, the block or the whole configuration was removed since the last
+        // `init`, which must be run again.
         return match record.backend {
             None => Ok(StateBackend::default()),
             Some(saved) => {
@@ -49,7 +49,7 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<StateBa
         return first_use(context, block, kind?);
     };
     if !saved.is_of(block) {
-        // An unknown backend type is reported first. A provider that must be installed is not, since init does that.
+        // An unknown backend type is reported first. A provider that is not installed is not reported here, because `init` installs it.
         if block.provider.is_none() {
             kind?;
         }
@@ -60,8 +60,8 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<StateBa
     let config = settings::decode_block(block, &schema)?;
     let recorded = saved.value(&schema)?;
     let provider_change = kind.change(&saved);
-    // A different hash alone is no change: the block may have been written differently, or the hash computed by another
-    // program.
+    // A different hash alone does not count as a change: the settings may be the same in another form, or another program has computed the
+    // hash.
     if saved.hash != kind.hash(&block.ty, &config) && (recorded != config || provider_change.is_some()) {
         if *block.ty == *CLOUD {
             return Err(needs_cloud_init(context, "HCP Terraform configuration block has changed").into());
@@ -73,13 +73,12 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<StateBa
         };
         return Err(needs_store_init(context, &reason).at(&block.range).into());
     }
-    // The recorded settings are used, since they have those of the command line.
+    // The recorded settings are used, because they include those of the command line.
     kind.configure(recorded, Some(&block.body))
 }
 
-/// Configures a block that has no record yet. `init` records it, and moves existing states to it. Where the data
-/// directory cannot be written, nothing can be recorded: there the backend is used as it is configured, unless there is
-/// a state to move.
+/// Configures a block that has no record yet. `init` records it, and moves existing states to it. If the data directory cannot be written,
+/// nothing can be recorded. Then the block is used without a record, unless there is a state to migrate.
 fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<StateBackend, Diagnostics> {
     if block.provider.is_some() {
         let reason = format!("Initial configuration of a state store \"{}\"", block.ty);
@@ -92,7 +91,7 @@ fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<State
         )
         .into());
     }
-    // Without a record, states so far are where the local backend keeps them.
+    // Without a record, the local backend with default settings was in use until now.
     let before = Local::default();
     let has_state = before.file().exists() || before.others().exists();
     let needs_record = has_state || can_be_made(context.data_dir);

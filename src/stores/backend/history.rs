@@ -1,4 +1,4 @@
-//! The history of a state in a store that keeps objects: its runs, earlier states, queries.
+//! The history of a state in a store that stores each object separately: runs, earlier states, queries.
 
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode, Resource};
 use serde::Deserialize;
@@ -43,7 +43,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Returns the address for people.
+    /// Returns the address for display.
     #[must_use]
     pub fn address(&self) -> String {
         if self.kind == "output" {
@@ -71,7 +71,7 @@ pub struct Rows {
     pub rows: Vec<Vec<Json>>,
 }
 
-/// Objects whose history is read.
+/// Objects for which a history is requested.
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// All instances of a resource.
@@ -95,7 +95,7 @@ impl Subject {
             question["instance_key"] = match key {
                 InstanceKey::None => "".into(),
                 InstanceKey::Int(number) => number.to_string().into(),
-                // Escaped as in the document of a state, since keys are compared as text.
+                // Escaped as in the text of a state, because the store compares keys as text.
                 InstanceKey::String(text) => cty::json::to_text(&Json::from(&**text), None).into(),
             };
         }
@@ -120,7 +120,7 @@ impl Store {
         })
     }
 
-    /// Lists the runs that have written a state, or these objects of it, the newest first.
+    /// Lists the runs that have changed a state, or certain objects of it, the newest first.
     ///
     /// # Errors
     /// The store does not answer.
@@ -148,7 +148,7 @@ impl Store {
     /// Runs a query in a read-only transaction.
     ///
     /// # Errors
-    /// The query fails, or is no single statement that returns rows.
+    /// The query fails, or is not a single statement that returns rows.
     pub fn query(&self, workspace: &str, sql: &str) -> Result<Rows, Diagnostics> {
         self.answer(workspace, &json!({"query": {"sql": sql}}))
     }

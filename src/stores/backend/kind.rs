@@ -1,4 +1,4 @@
-//! Backend types: finding the type of a block or record, and configuring it.
+//! Backend types: finding the type of a block or of a record, and configuring a backend.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ impl Kind {
         }
     }
 
-    /// Returns the third-party provider that serves the store.
+    /// Returns the third-party provider of the store; `None` for built-in stores.
     pub(super) fn owner(&self) -> Option<&Owner> {
         match self {
             Kind::Local => None,
@@ -109,7 +109,7 @@ impl Kind {
         }
     }
 
-    /// Describes the change of the third-party provider that serves the store.
+    /// Describes how the third-party provider differs from the recorded one; `None` if it does not.
     pub(super) fn change(&self, saved: &Saved) -> Option<String> {
         self.owner()?.change(saved.provider.as_ref()?)
     }
@@ -143,7 +143,7 @@ impl Kind {
         }
     }
 
-    /// Configures the backend. Problems are located in `body`, if the settings come from one.
+    /// Configures the backend. If the settings come from a body, problems are located in it.
     pub(super) fn configure(self, config: Value, body: Option<&Body>) -> Result<StateBackend, Diagnostics> {
         match self {
             Kind::Local => {

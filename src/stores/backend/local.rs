@@ -108,7 +108,7 @@ impl Local {
                 ));
             }
         }
-        // The default workspace has its file elsewhere, so a directory of that name is not a workspace.
+        // The state of the default workspace is elsewhere, so a directory with that name is not a workspace.
         names.sort();
         names.retain(|n| n != "default");
         names.insert(0, "default".to_owned());
@@ -116,7 +116,7 @@ impl Local {
     }
 }
 
-/// Returns true if two paths are the same by their text, without access to the files.
+/// Returns true if two paths are textually the same file. The file system is not accessed.
 #[must_use]
 pub fn same_file(a: &Path, b: &Path) -> bool {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -143,7 +143,7 @@ pub fn empty_with_backup(path: &Path) -> Result<(), Diagnostics> {
     };
     let mut backup = path.as_os_str().to_owned();
     backup.push(".backup");
-    // The backup is complete and on the disk before the file loses its content.
+    // The backup must be complete and on the disk before the file is emptied.
     files::replace(Path::new(&backup), &text, files::Policy::STATE)
         .map_err(|e| failed(format!("{}.", files::io_reason(&e))))?;
     files::replace(path, b"", files::Policy::STATE).map_err(|e| failed(format!("{}.", files::io_reason(&e))))

@@ -8,7 +8,7 @@ use syntax::Diagnostics;
 use super::local::Local;
 use super::store::Store;
 
-/// The configured backend of a configuration, which has the states of all its workspaces.
+/// A configured backend, which contains the states of all workspaces.
 #[derive(Clone)]
 pub enum StateBackend {
     Local(Local),
@@ -30,7 +30,7 @@ impl StateBackend {
         }
     }
 
-    /// Returns the source of a workspace's state.
+    /// Returns the place of a workspace's state.
     #[must_use]
     pub fn state(&self, workspace: &str) -> Source {
         match self {
@@ -48,7 +48,7 @@ impl StateBackend {
         }
     }
 
-    /// Lists the workspaces, the default one first; `None` if the backend has one state only.
+    /// Lists the workspaces, the default one first; `None` if the backend has only one state.
     ///
     /// # Errors
     /// The workspaces cannot be listed.
@@ -59,7 +59,7 @@ impl StateBackend {
         }
     }
 
-    /// Returns true if a workspace can be called `default`.
+    /// Returns true if the backend allows a workspace with the name `default`.
     #[must_use]
     pub fn has_default(&self) -> bool {
         match self {

@@ -12,12 +12,12 @@ use crate::session::{Opening, StateSession, problem, read_source};
 use crate::workspace::DEFAULT;
 use crate::{Context, NoAnswer, Question, workspace};
 
-/// Migration into the workspaces of a `cloud` block, which has questions and names of its own.
+/// Migration into the workspaces of a `cloud` block, which has its own questions and naming rules.
 pub trait CloudMigration {
     /// Migrates the states of all workspaces. Returns true if they are in the new backend now.
     ///
     /// # Errors
-    /// A state cannot be read or written, or the user did not agree. The old states stay.
+    /// A state cannot be read or written, or the user did not agree. The old states are unchanged.
     fn migrate(&self, migration: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> Result<bool, Diagnostics>;
 }
 
@@ -34,7 +34,7 @@ pub struct Migration<'s> {
 /// Migrates the states of all workspaces. Returns true if they are in the new backend now.
 ///
 /// # Errors
-/// A state cannot be read or written, or the user did not agree. The old states stay.
+/// A state cannot be read or written, or the user did not agree. The old states are unchanged.
 pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> Result<bool, Diagnostics> {
     if to.ty() == CLOUD {
         return how.cloud.migrate(how, from, to);
@@ -53,7 +53,7 @@ pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> R
     let pair = Pair { how, from, to };
     let workspaces = match from.workspaces()? {
         Some(names) if names != [DEFAULT] && !names.is_empty() => names,
-        // A backend with one state only, or with no workspace but the default one.
+        // The backend has only one state, or only the default workspace.
         _ => return pair.one(DEFAULT, DEFAULT, how.force),
     };
     let (old, new) = (from.ty(), to.ty());
@@ -90,7 +90,7 @@ pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> R
     }
     let mut names = workspaces;
     names.sort();
-    // The user has agreed to the migration of all workspaces at once.
+    // The user has agreed to the migration of all workspaces, so no more questions are asked.
     for workspace in names {
         pair.one(&workspace, &workspace, true).map_err(|mut problems| {
             if let Some(first) = problems.0.iter_mut().find(|d| d.is_error()) {
@@ -127,7 +127,7 @@ impl Pair<'_> {
     pub fn one(&self, from: &str, to: &str, force: bool) -> Result<bool, Diagnostics> {
         let new_name;
         let to = match to {
-            // A workspace that cannot keep its name is asked for only if it has a state.
+            // If the new backend does not allow the name `default`, a new name is asked for, but only if that workspace has a state.
             DEFAULT if !self.to.has_default() => {
                 if self.is_empty(from)? {
                     return Ok(false);
@@ -141,8 +141,7 @@ impl Pair<'_> {
         self.one_to(from, to, force)
     }
 
-    /// Migrates one state after the user has agreed. Another question is asked only if the new backend has another
-    /// state.
+    /// Migrates one state after the user has agreed. Another question is asked only if the new backend already has another state.
     pub fn one_agreed(&self, from: &str, to: &str) -> Result<bool, Diagnostics> {
         let there = read_source(self.how.context, &self.to.state(to))?.is_some_and(|state| !state.is_empty());
         self.one_to(from, to, !there)
@@ -151,14 +150,14 @@ impl Pair<'_> {
     /// Returns true if a workspace has no state in the old backend.
     pub fn is_empty(&self, workspace: &str) -> Result<bool, Diagnostics> {
         let source = self.from.state(workspace);
-        // To open a missing file would create it, and to open a missing workspace of a store does create that.
+        // Opening would create a missing file, or a missing workspace of a store.
         if matches!(&source, Source::File(path) if !path.exists()) {
             return Ok(true);
         }
         Ok(read_source(self.how.context, &source)?.is_none_or(|state| state.is_empty()))
     }
 
-    /// Asks for a new name for the workspace `default`, where the new backend does not allow that name.
+    /// Asks for a new name for the workspace `default`, because the new backend does not allow that name.
     fn name_for_default(&self) -> Result<String, Diagnostics> {
         let question = format!(
             "The \"{}\" backend configuration only allows named workspaces!",
@@ -178,14 +177,14 @@ impl Pair<'_> {
         if matches!((&from, &to), (Source::File(from), Source::File(to)) if same_file(from, to)) {
             return Ok(false);
         }
-        // An empty state is not locked: there may be no file to lock.
+        // There is no state in the file, so there is nothing to copy, and perhaps no file to lock.
         if matches!(&from, Source::File(path) if !path.exists()) {
             return Ok(false);
         }
         let Some(existing) = read_source(self.how.context, &from)?.filter(|state| !state.is_empty()) else {
             return Ok(false);
         };
-        // Both may be the same state with the same lock: there is nothing to copy, and locking it twice would fail.
+        // If both are the same state, there is nothing to copy, and locking it twice would fail.
         if read_source(self.how.context, &to)?
             .is_some_and(|there| existing.same_content(&there) && existing.lineage == there.lineage)
         {
@@ -228,7 +227,7 @@ impl Pair<'_> {
         if !force && !self.asked(&existing, there.as_ref())? {
             return Ok(false);
         }
-        // In a store, the replacement of a snapshot is a new snapshot, with the next serial.
+        // A store replaces the state by a new snapshot with the next serial.
         let in_place = there.is_some() && matches!(self.to, StateBackend::Store(_));
         let snapshot = State {
             serial: existing.serial.saturating_add(u64::from(in_place)),
@@ -238,10 +237,10 @@ impl Pair<'_> {
         Ok(true)
     }
 
-    /// Asks the user whether to copy a state.
+    /// Asks the user whether a state may be copied.
     fn asked(&self, existing: &State, there: Option<&State>) -> Result<bool, Diagnostics> {
         let (old, new) = (self.from.ty(), self.to.ty());
-        // Declared here, so that the copies exist until the question is answered.
+        // The directory with the copies is removed on drop, which must not happen before the question is answered.
         let copies;
         let explanation = match there.filter(|state| !state.is_empty()) {
             None => format!(
@@ -267,7 +266,7 @@ impl Pair<'_> {
     }
 }
 
-/// Writes both states into a temporary directory, for the user who has to decide between them.
+/// Writes both states to a temporary directory, so that the user can compare them before deciding.
 fn to_compare(states: [(&str, &State); 2], codec: &Codec) -> Result<tempfile::TempDir, Diagnostics> {
     let failed = |e: String| {
         Diagnostics::from(Diagnostic::error(
@@ -275,7 +274,7 @@ fn to_compare(states: [(&str, &State); 2], codec: &Codec) -> Result<tempfile::Te
             format!("The two states cannot be written to temporary files for a comparison: {e}."),
         ))
     };
-    // Only the owner can open the directory: states contain secrets in clear text.
+    // The directory is accessible only to its owner, because states contain secrets in clear text.
     let dir = tempfile::Builder::new()
         .prefix("monoform-states-")
         .tempdir()

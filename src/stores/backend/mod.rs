@@ -1,13 +1,12 @@
 //! Backends: the configured block, the settings of `init -backend-config`, and the record of both by the last `init`.
 //!
-//! `init` records the backend in `.terraform/terraform.tfstate`, in Terraform's format. From then on the record decides,
-//! since it also has the settings of the command line; after a change of the block, `init` must be run first, which
-//! offers to migrate the state (`migrate`). A backend `local` in a directory that was never initialized needs no record:
-//! the block has everything.
+//! `init` records the backend in `.terraform/terraform.tfstate`, in Terraform's format. From then on the record is used, because it also
+//! has the settings of the command line. After a change of the block, `init` must be run again, and offers to migrate the state
+//! (`migrate`). A backend `local` in a directory that was never initialized needs no record, because its block has all settings.
 //!
-//! The backend `local` is here ([`local`]); every other one is a state store, a plugin ([`store`]). A configured one of
-//! either is a [`StateBackend`]. [`current`](current()) and its neighbours return it for a command, [`configure`] for
-//! `init`.
+//! The backend `local` is implemented here ([`local`]). Every other backend is a state store, which is a plugin ([`store`]). A configured
+//! backend of either kind is a [`StateBackend`]. Commands get it from [`current`](current()) and related functions, `init` from
+//! [`configure`].
 
 mod additions;
 pub mod configure;

@@ -1,4 +1,4 @@
-//! Requests about single objects, to a store that keeps them apart.
+//! Requests to a store that stores each object separately: locks on parts of a state, and unfinished operations.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::store::{Store, error};
 
-/// An operation of an earlier run that has begun and has no result.
+/// An operation of an earlier run that was started and has no result.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct UnfinishedOperation {
     operation: i64,
@@ -26,14 +26,14 @@ pub(super) struct UnfinishedOperation {
 #[derive(Debug, Default)]
 pub(super) struct Unfinished {
     found: Vec<UnfinishedOperation>,
-    /// Operations that the user knows of.
+    /// Numbers of the operations that have been reported to the user.
     told: BTreeSet<i64>,
-    /// Report on those that the user does not know of.
+    /// Report on the operations that have not been reported to the user.
     pub report: Option<JournalReport>,
 }
 
 impl Unfinished {
-    /// Replaces the operations by those that were found now.
+    /// Replaces the operations by newly found ones.
     pub fn replace(&mut self, found: Vec<UnfinishedOperation>, shown: String, state: Option<&State>) {
         let new: Vec<&UnfinishedOperation> = found.iter().filter(|o| !self.told.contains(&o.operation)).collect();
         let run = new.first().map(|first| (first.run.clone(), first.started_at.clone()));
@@ -42,7 +42,7 @@ impl Unfinished {
         self.found = found;
     }
 
-    /// Takes the numbers of all operations. From now on the user knows of them.
+    /// Takes the numbers of all operations, which from now on count as reported to the user.
     pub fn take(&mut self) -> Vec<i64> {
         self.report = None;
         let operations: Vec<i64> = self.found.drain(..).map(|found| found.operation).collect();
@@ -51,7 +51,7 @@ impl Unfinished {
     }
 }
 
-/// Records of a run on its way to the store.
+/// Sink that sends the records of a run to the store.
 pub(super) struct Records {
     pub store: Arc<Store>,
     pub workspace: String,
@@ -79,7 +79,7 @@ impl Store {
         self.process().wait(self.process().plugin().request(workspace, request))
     }
 
-    /// Announces what the lock with this ID will be on.
+    /// Announces which parts of the state the lock with this ID is about.
     pub(super) fn claim(&self, workspace: &str, lock: &str, claims: &Claims) -> Result<(), Diagnostics> {
         let request = json!({"claim": {
             "lock": lock,
@@ -107,7 +107,7 @@ impl Store {
         })
     }
 
-    /// Removes operations that the user knows of.
+    /// Makes the store forget operations that have been reported to the user.
     pub(super) fn forget(&self, workspace: &str, operations: &[i64]) -> Result<(), Diagnostics> {
         self.request(workspace, &json!({"forget": {"operations": operations}}).to_string())
     }

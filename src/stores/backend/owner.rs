@@ -1,4 +1,4 @@
-//! The provider of a third party's state store, with its configuration.
+//! The third-party provider of a state store, and its configuration.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::record::SavedProvider;
 use super::settings;
 
 pub struct Owner {
-    /// The provider's part of the backend record.
+    /// The part of the backend record that is about the provider.
     pub saved: SavedProvider,
     pub(super) name: Arc<str>,
     pub(super) config: Value,
@@ -29,7 +29,7 @@ impl Owner {
         settings::store_hash(ty, config, [&self.saved.source, version, &self.name], &self.config)
     }
 
-    /// Describes the difference to the recorded provider, if there is one.
+    /// Describes how the provider differs from the recorded one; `None` if it does not.
     #[must_use]
     pub fn change(&self, before: &SavedProvider) -> Option<String> {
         let now = &self.saved;
@@ -54,8 +54,7 @@ impl Owner {
                 text(&now.version)
             ));
         }
-        // An argument that only the new version of the provider has, and that is not set, is no
-        // change.
+        // A new version of the provider may have more arguments. One that is not set is not a change.
         let same = |(name, value): (&String, &Json)| before.config.get(name).unwrap_or(&Json::Null) == value;
         let all_same = now.config.iter().all(same);
         (!all_same).then(|| format!("State store provider {} configuration changed", now.source))

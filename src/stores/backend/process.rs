@@ -5,11 +5,11 @@ use std::sync::Arc;
 use provider::state_store::StateStore;
 use tokio::runtime::{Handle, Runtime};
 
-/// Connection to a plugin, with the runtime that its threads belong to.
+/// Connection to a plugin, and the runtime on which it runs.
 pub(super) struct Process {
     plugin: Arc<dyn StateStore>,
     handle: Handle,
-    /// Taken out when the connection is dropped.
+    /// `None` only while the connection is being dropped.
     runtime: Option<Runtime>,
 }
 
@@ -26,7 +26,7 @@ impl Process {
         &*self.plugin
     }
 
-    /// Blocks until the plugin has answered.
+    /// Runs a request, and blocks until the plugin has answered.
     pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.handle.block_on(work)
     }
@@ -38,7 +38,8 @@ impl Drop for Process {
         if Handle::try_current().is_err() {
             runtime.block_on(self.plugin.close());
         }
-        // In that case the process ends with the connection.
+        // Called inside another runtime, which must not block: the runtime is shut down in the background, and dropping the connection ends
+        // the plugin process.
         runtime.shutdown_background();
     }
 }

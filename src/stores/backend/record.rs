@@ -20,9 +20,9 @@ pub const CLOUD: &str = "cloud";
 /// Record of the last `init`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// Recorded backend; `None` for the default one.
+    /// Recorded backend; `None` for the local backend with default settings.
     pub backend: Option<Saved>,
-    /// The file exists.
+    /// True if the file exists.
     pub exists: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Saved {
     pub ty: String,
     /// Settings, including those of the command line.
     pub config: Map<String, Json>,
-    /// Hash of the block, without the settings of the command line.
+    /// Hash of the settings in the block, without those of the command line.
     pub hash: u32,
     /// Third-party provider that serves the state store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ impl Saved {
     /// Creates the record of a backend whose settings are of the schema's type.
     ///
     /// # Errors
-    /// A value has no form in JSON.
+    /// A value cannot be represented in JSON.
     pub fn new(ty: &str, config: &Value, schema: &Schema, hash: u32) -> Result<Saved, Diagnostics> {
         let json = cty::json::to_json(config, &schema.implied_type()).map_err(|e| {
             Diagnostics::from(Diagnostic::error(
@@ -85,8 +85,8 @@ impl Saved {
         })
     }
 
-    /// Returns the settings in the schema's type. An argument that only one of the two versions of the schema has is
-    /// ignored if it is not set.
+    /// Returns the settings as a value of the schema's type. The record may be from another version of the schema: an argument that only
+    /// one version has is ignored if it is not set.
     ///
     /// # Errors
     /// The settings do not fit the schema.
@@ -114,7 +114,7 @@ impl Saved {
         let mut config = Map::new();
         for part in ty.attributes() {
             let none = match part.ty {
-                // Nested blocks are never null: without any there is an empty list.
+                // Nested blocks are never null: without blocks, the value is an empty list.
                 Type::List(_) | Type::Set(_) if schema.block.blocks.contains_key(&part.name) => json!([]),
                 _ => Json::Null,
             };
@@ -125,22 +125,22 @@ impl Saved {
     }
 }
 
-/// Origin of a provider's executable, with the names in records.
+/// How the executable of a provider is supplied, named as in records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupplyMode {
     /// `init` and the lock file select the version.
     ManagedByTerraform,
-    /// The provider is a part of the language.
+    /// The provider is built into the program.
     BuiltIn,
-    /// The CLI configuration has the path of a development build.
+    /// `dev_overrides` of the CLI configuration has the path of a development build.
     DevOverride,
-    /// The user started the provider.
+    /// The user has started the provider (`TF_REATTACH_PROVIDERS`).
     Reattached,
 }
 
 impl SupplyMode {
-    /// Warns of a provider whose version is not in the lock file.
+    /// Returns a warning if the lock file does not record the version of the provider.
     pub(super) fn warning(self) -> Option<Diagnostic> {
         let (summary, what) = match self {
             SupplyMode::ManagedByTerraform => return None,
@@ -167,7 +167,7 @@ impl SupplyMode {
 /// Third-party provider of a state store, as in records and saved plans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedProvider {
-    /// Selected version; `None` for providers without version selection (built-in, reattached, `dev_overrides`).
+    /// Selected version; `None` for providers without version selection (built-in, reattached or from `dev_overrides`).
     pub version: Option<String>,
     pub source: String,
     pub config: Map<String, Json>,
@@ -187,7 +187,7 @@ impl SavedProvider {
         })
     }
 
-    /// Reads the result of [`SavedProvider::record`], or the record of Terraform; `None` if a part is missing.
+    /// Reads the result of [`SavedProvider::record`], or a record written by Terraform. Returns `None` if a part is missing.
     #[must_use]
     pub fn read_record(json: &Json) -> Option<Saved> {
         let object = |json: &Json| {
@@ -225,7 +225,7 @@ impl SavedProvider {
 }
 
 impl Record {
-    /// Reads the record; an empty one if there is no file.
+    /// Reads the record. A missing file gives an empty record.
     pub fn read(data_dir: &str) -> Result<Record, Diagnostics> {
         let path = Path::new(data_dir).join(FILE);
         let failed = |why: String| {
@@ -281,7 +281,7 @@ impl Record {
     }
 
     pub fn write(&self, data_dir: &str) -> Result<(), Diagnostics> {
-        // Terraform's version of this file.
+        // Version number of this file format in Terraform.
         let mut document = json!({"version": 3, "terraform_version": core_version()});
         if let (Some(saved), Some(object)) = (&self.backend, document.as_object_mut()) {
             match &saved.provider {
@@ -296,7 +296,7 @@ impl Record {
         let path = Path::new(data_dir).join(FILE);
         let write = || {
             std::fs::create_dir_all(data_dir)?;
-            // The settings may have secrets, so that only the owner may read the file.
+            // The settings may contain secrets, so only the owner may read the file.
             files::replace(&path, text.as_bytes(), files::Policy::SECRET)
         };
         write().map_err(|e| {

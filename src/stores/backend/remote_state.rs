@@ -1,4 +1,4 @@
-//! States of other configurations, as data sources read them.
+//! States of other configurations, which the data source `terraform_remote_state` reads.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const BAD_CONFIG: &str = "Invalid backend configuration";
 /// Reads the state of a workspace in a backend; `None` if there is none. Nothing is created, recorded or locked.
 ///
 /// # Errors
-/// There is no such backend, it refuses the arguments, or the state cannot be read.
+/// The backend does not exist or refuses the arguments, or the state cannot be read.
 pub fn read(
     context: &Context<'_>,
     backend: &str,
@@ -33,7 +33,7 @@ pub fn read(
     }
 }
 
-/// Converts arguments to an object of a schema's type. Missing ones are null.
+/// Converts arguments to an object of the schema's type. Missing arguments become null.
 fn of_arguments(arguments: &Value, schema: &Arc<Schema>) -> Result<Value, Diagnostics> {
     let invalid = |detail: String| Diagnostics::from(Diagnostic::error(BAD_CONFIG, detail));
     let ty = schema.block.implied_object();

@@ -6,7 +6,7 @@ use super::location::StateBackend;
 use super::record::CLOUD;
 use crate::{Context, NoAnswer, Question, workspace};
 
-/// Asks for the name of a workspace to create, where none has the tags of the configuration.
+/// Asks for the name of a workspace to create, because none has the tags that the configuration selects.
 fn first_of_cloud(context: &Context<'_>, backend: &StateBackend) -> Result<(), Diagnostics> {
     let tags = match backend {
         StateBackend::Store(store) => context.cloud.tags(&store.saved()?)?,
@@ -45,7 +45,7 @@ pub fn existing(context: &Context<'_>, backend: &StateBackend, input: bool) -> R
     };
     let selected = workspace::selected(context)?;
     match names.as_slice() {
-        // The first write of a state creates the default workspace.
+        // The default workspace need not exist yet: it is created by the first write of a state.
         [] if selected == "default" && backend.has_default() => return Ok(()),
         names if names.contains(&selected) => return Ok(()),
         [] if backend.ty() == CLOUD && input => return first_of_cloud(context, backend),

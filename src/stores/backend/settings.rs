@@ -1,4 +1,4 @@
-//! Settings of a backend: from the block, from `-backend-config`, from questions; and the hash of a block in records.
+//! Settings of a backend, from the block, from `-backend-config` and from questions, and the hash of a block in records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,8 +18,7 @@ use super::additions::is_recorded;
 use super::record::CLOUD;
 use crate::{Console, NoAnswer, Question};
 
-/// Returns the block that configures the backend; `None` without one. A `cloud` block gets the backend type
-/// that represents it.
+/// Returns the block that configures the backend; `None` without one. A `cloud` block is returned as a block of the type [`CLOUD`].
 #[must_use]
 pub fn block(config: Option<&Config>) -> Option<Backend> {
     let root = &config?.root.module;
@@ -34,7 +33,7 @@ pub fn block(config: Option<&Config>) -> Option<Backend> {
     cloud.or_else(|| root.backend.clone())
 }
 
-/// Makes all attributes and blocks of a schema optional: missing settings may come from other sources.
+/// Makes all attributes and blocks of a schema optional, because missing settings may come from other sources.
 fn lenient(block: &BlockSchema) -> BlockSchema {
     let mut block = block.clone();
     for attribute in block.attributes.values_mut() {
@@ -48,7 +47,7 @@ fn lenient(block: &BlockSchema) -> BlockSchema {
     block
 }
 
-/// Decodes the settings of a block as an object of the schema's type, in which nothing is required.
+/// Decodes the settings of a block as an object of the schema's type. Required settings may be missing.
 ///
 /// # Errors
 /// A setting cannot be evaluated, is not in the schema, or has a value that does not fit.
@@ -57,7 +56,7 @@ pub fn decode_block(block: &Backend, schema: &Schema) -> Result<Value, Diagnosti
     decode(&block.body, schema)
 }
 
-/// Decodes a body as an object of the schema's type, in which nothing is required.
+/// Decodes a body as an object of the schema's type. Required settings may be missing.
 ///
 /// # Errors
 /// Something in the body is not in the schema, or has a value that does not fit.
@@ -66,7 +65,7 @@ pub fn decode(body: &Body, schema: &Schema) -> Result<Value, Diagnostics> {
     problems.into_result(value)
 }
 
-/// Locates problems with parts of a configuration in its body.
+/// Locates problems with settings in the body that the settings come from.
 pub fn located(
     problems: impl IntoIterator<Item = (Diagnostic, cty::Path)>,
     body: Option<&Body>,
@@ -79,8 +78,8 @@ pub fn located(
     problems.into_iter().map(at).collect()
 }
 
-/// Computes the hash of a block for records. It equals that of Terraform, so that either program finds a block
-/// unchanged that the other one has recorded.
+/// Computes the hash of a block for records. It is equal to Terraform's, so that neither program reports a block as changed that the other
+/// one has recorded.
 #[must_use]
 pub fn hash(ty: &str, config: &Value) -> u32 {
     let mut text = format!("<{};", lang::render::quote(ty));
@@ -112,7 +111,7 @@ pub fn store_hash(ty: &str, config: &Value, provider: [&str; 3], provider_config
     crc32fast::hash(text.as_bytes())
 }
 
-/// Appends a value in the notation of Terraform's library for values, which the hash is made from.
+/// Appends a value in the notation of Terraform's value library, from which the hash is computed.
 fn describe(value: &Value, out: &mut String) {
     if !value.is_known() {
         out.push('?');
@@ -200,7 +199,7 @@ fn argument(ty: &str, schema: &Schema, name: &str, text: &str) -> Result<(Arc<st
         )));
     };
     let wanted = attribute.implied_type();
-    // A string is taken as it is: to be quoted twice, for the shell and for the language, would be a burden.
+    // A string setting needs no quotes: otherwise users would have to quote it twice, for the shell and for the language.
     if wanted == Type::String {
         return Ok((known.clone(), Value::string(text)));
     }
@@ -251,7 +250,8 @@ fn file(
         .iter()
         .map(|a| &a.name)
         .chain(body.blocks.iter().map(|b| &b.ty));
-    // The decoded object has null for all others, which must not replace the settings of the block.
+    // Only the settings of the file are taken. The decoded object has null for all others, which must not replace the settings of the
+    // block.
     for name in written {
         if let Some(value) = value.get(name) {
             changes.insert(Arc::from(&**name), value.clone());
@@ -260,7 +260,7 @@ fn file(
     Ok(())
 }
 
-/// Asks for missing required settings. If the user cannot be asked, they stay missing, and the backend reports them.
+/// Asks for missing required settings. If questions are not possible, they stay missing, and the backend reports them.
 ///
 /// # Errors
 /// A question was interrupted.
@@ -285,7 +285,7 @@ pub fn asked(console: &dyn Console, schema: &Schema, config: Value, input: bool)
                         changes.insert(name.clone(), value);
                         break;
                     }
-                    // A person can answer again; a program that feeds answers would be asked for ever.
+                    // A person can correct an answer. A program that supplies answers would be asked forever, so it gets the error.
                     Err(e) if console.is_interactive() => {
                         let why = format!("This is no value for \"{name}\": {}.", e.message);
                         console.show(&Diagnostic::error("Invalid value", why).into());

@@ -1,5 +1,4 @@
-//! The state of one workspace of a store, with its lock and its journal: [`Snapshots`], as `state::LocalStore` is that of
-//! a file.
+//! The state of one workspace in a store, with its lock and its journal. [`Snapshots`] is for stores what `state::LocalStore` is for files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,15 +14,15 @@ use super::objects::{Records, Unfinished};
 use super::process::Process;
 use super::store::{Store, error};
 
-/// Pauses between attempts to acquire a lock: the first, and the longest.
+/// Shortest and longest pause between attempts to acquire a lock.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// The same for a store whose requests for locks have an order, in which an attempt costs little.
+/// Shortest and longest pause for a store that queues the requests for a lock, where an attempt costs little.
 const FIRST_PAUSE_IN_ORDER: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE_IN_ORDER: Duration = Duration::from_secs(1);
 
-/// Interval at which cancellation is checked while the lock is waited for.
+/// Interval at which cancellation is checked while waiting for the lock.
 const TICK: Duration = Duration::from_millis(100);
 
 /// State of one workspace of a store.
@@ -32,28 +31,28 @@ pub struct Snapshots {
     workspace: String,
     /// ID of the held lock; empty if the store has no lock IDs.
     lock_id: Option<String>,
-    /// State that was read or written last; `None` before the first read, and `Some(None)` if there was no state.
+    /// State that was last read or written. `None` before the first read; `Some(None)` if there was no state.
     known: Option<Option<State>>,
     /// Set if results of a journal are in the known state but not in the store.
     replayed: bool,
-    /// Set if the known state is stored in another form than the current one.
+    /// Set if the state is not stored in the current form.
     outdated: bool,
     keeper: Keeper,
     codec: Codec,
     journal: JournalLocation,
-    /// Parts that are locked; `None` if there is no lock, or one on the whole state.
+    /// Parts of the state that are locked. `None` if there is no lock, or the whole state is locked.
     claims: Option<Claims>,
-    /// Journal in the store, of this run.
+    /// Writer that sends the records of this run to the store, if the store stores each object separately.
     recorder: Option<Writer>,
-    /// Operations of earlier runs without a result, which the store has recorded.
+    /// Operations of earlier runs without a result, as recorded by the store.
     unfinished: Unfinished,
 }
 
 impl Snapshots {
-    /// Opens the state of a workspace. A missing one is created with an empty state, so that it is listed from now on.
+    /// Opens the state of a workspace. A missing workspace is created with an empty state, so that it is listed from now on.
     ///
     /// # Errors
-    /// The store has no such workspaces, or the empty state cannot be written.
+    /// The store does not support a workspace with this name, or the empty state cannot be written.
     pub fn open(store: &Arc<Store>, workspace: &str, codec: Codec) -> Result<Snapshots, Diagnostics> {
         if store.keeps_objects() && codec.cipher().is_some() {
             return Err(Diagnostic::error(
@@ -94,17 +93,17 @@ impl Snapshots {
 
     /// Creates the workspace: writes an empty state if there is none.
     fn create(&mut self) -> Result<(), StateError> {
-        // Under the lock, so that two commands which create the same workspace do not replace each other's first state.
+        // The lock ensures that two commands which create the same workspace do not overwrite each other's first state.
         self.lock(&LockInfo::new("init", core_version()), Duration::ZERO, &|| false)?;
         let written = match self.read() {
-            // Another program has created it meanwhile.
+            // Another program has created the workspace meanwhile.
             Ok(Some(_)) => Ok(()),
             Ok(None) => self.write(&State::new(), core_version()).map(drop),
             Err(e) => Err(e),
         };
         let unlocked = self.unlock();
         written.and(unlocked)?;
-        // Forgotten, since the lock was released: the state must be read again before it is used.
+        // The lock was released, so the state must be read again before it is used.
         self.known = None;
         Ok(())
     }
@@ -113,8 +112,8 @@ impl Snapshots {
         self.store.process()
     }
 
-    /// Asks the store for operations of earlier runs without a result. With locks on parts of the state, those on other parts are left
-    /// to the runs that touch them.
+    /// Asks the store for operations of earlier runs without a result. If only parts of the state are locked, operations on other parts are
+    /// left to the runs that lock these.
     fn find_unfinished(&mut self) -> Result<(), StateError> {
         let mut found = self.store.unfinished(&self.workspace).map_err(error)?;
         if let Some(claims) = self.claims.as_ref().filter(|claims| !claims.is_complete) {
@@ -126,7 +125,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Remembers that the user knows of the operations; with a lock, the store forgets them.
+    /// Marks the operations as reported to the user. With a lock, the store forgets them.
     fn forget_unfinished(&mut self) -> Result<(), StateError> {
         let operations = self.unfinished.take();
         match self.lock_id.is_some() && !operations.is_empty() {
@@ -135,14 +134,14 @@ impl Snapshots {
         }
     }
 
-    /// Tries once to acquire the lock. While that takes, calls `ask`, which may report the wait.
+    /// Makes one attempt to acquire the lock. Calls `ask` at intervals meanwhile, which may report that the command waits.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
         self.process().wait(async {
             let mut attempt = self.process().plugin().lock(&self.workspace, request);
             loop {
                 tokio::select! {
-                    // The attempt is never abandoned: the store may have taken the lock already, and nobody would
-                    // release it.
+                    // The attempt is never abandoned, because the store may already have granted the lock, which would then never be
+                    // released.
                     result = &mut attempt => return result,
                     () = tokio::time::sleep(TICK) => drop(ask()),
                 }
@@ -213,7 +212,7 @@ impl SnapshotStore for Snapshots {
             true => (FIRST_PAUSE_IN_ORDER, LONGEST_PAUSE_IN_ORDER),
             false => (FIRST_PAUSE, LONGEST_PAUSE),
         };
-        // The request would stay in the queue until the end of the session, and others would wait for it.
+        // A queued request stays in the store's queue until the session ends, and others would wait behind it, so it is withdrawn.
         let withdraw = || {
             if in_order {
                 let withdrawn = self
@@ -232,7 +231,7 @@ impl SnapshotStore for Snapshots {
                     return Ok(());
                 }
                 Err(LockFailure::Failed(mut problems)) => {
-                    // The error of a third-party store is text only, so the advice how to release the lock is added.
+                    // A third-party store returns its error as text only, so advice on how to release the lock is added.
                     if let (true, Some(problem)) = (self.store.is_of_third_party(), problems.0.first_mut()) {
                         problem.detail.push_str(
                             "\n\nIf this is a lock that no program is using any more, \"force-unlock\" with its ID frees it.",
@@ -251,7 +250,7 @@ impl SnapshotStore for Snapshots {
                     waited: began.elapsed(),
                 }))
             };
-            // Without a holder, the failure is likely another one, which does not pass with time.
+            // If the store names no holder, the failure probably has another cause, and waiting does not help.
             if holder.as_ref().is_none_or(|holder| holder.id.is_empty()) {
                 return Err(refused(holder));
             }
@@ -270,7 +269,7 @@ impl SnapshotStore for Snapshots {
     fn unlock(&mut self) -> Result<(), StateError> {
         self.claims = None;
         match self.lock_id.take() {
-            // A store without lock IDs may still have something to release.
+            // The ID may be empty for a store without lock IDs, but the lock must be released nevertheless.
             Some(id) => {
                 let unlock = self.process().plugin().unlock(&self.workspace, &id);
                 self.process().wait(unlock).map_err(|problems| {
@@ -336,7 +335,7 @@ impl SnapshotStore for Snapshots {
     fn write_snapshot(&mut self, snapshot: State) -> Result<Written, StateError> {
         let text = state::document::encode(&snapshot)?;
         if self.keeper.is_writing() {
-            // Before the write: at every instant, the store must have a snapshot that the journal knows.
+            // Announced before the write, so that at every instant the journal knows the snapshot in the store.
             self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
         let stored = self.codec.seal(&snapshot, text)?;
@@ -375,8 +374,8 @@ impl SnapshotStore for Snapshots {
             self.recorder = Some(started.clone());
             return Ok(Some(started));
         }
-        // The new journal replaces an earlier one and continues the store's state, so the store must have the earlier
-        // results first.
+        // The new journal replaces an earlier one and continues the stored state, so the store must have the results of the earlier journal
+        // first.
         if let (true, Some(Some(known))) = (self.replayed, self.known.clone()) {
             self.write(&known, terraform_version)?;
         }
@@ -411,7 +410,7 @@ impl SnapshotStore for Snapshots {
 
 impl Drop for Snapshots {
     fn drop(&mut self) {
-        // A command that ends early leaves no lock. Inside a runtime, blocking calls are not possible.
+        // A command that ends early must not leave a lock. Inside a runtime, the blocking request to release it is not possible.
         if tokio::runtime::Handle::try_current().is_err()
             && let Err(e) = SnapshotStore::unlock(self)
         {

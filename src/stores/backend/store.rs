@@ -1,7 +1,7 @@
-//! State stores: backends that are plugins in processes of their own.
+//! State stores: backends that are plugins, each in a separate process.
 //!
-//! [`StorePlugin`] is a store that is not configured yet, [`Store`] a configured one. The state of one of its workspaces
-//! is in `snapshots.rs`.
+//! [`StorePlugin`] is a store that is not configured yet, [`Store`] a configured one. `snapshots.rs` has the state of one workspace of a
+//! store.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,10 +22,10 @@ use super::settings;
 use crate::Context;
 use crate::workspace::DEFAULT;
 
-/// Directory of the journals of states in stores, below the data directory.
+/// Directory in the data directory with the journals of all states in stores.
 pub(super) const JOURNALS: &str = "journals";
 
-/// Turns the diagnostics of a store into the error of a state.
+/// Converts the diagnostics of a store to a state error.
 pub(super) fn error(problems: Diagnostics) -> StateError {
     let mut errors = problems.into_iter().filter(Diagnostic::is_error);
     let first = errors.next().unwrap_or_else(|| {
@@ -108,7 +108,7 @@ impl StorePlugin {
     /// # Errors
     /// The store refuses the configuration.
     pub fn configure(self, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
-        // Checked here, since the message names the block and -backend-config, which a plugin does not know.
+        // Missing settings are checked here and not by the plugin, because the message refers to the block and to -backend-config.
         let missing = settings::missing(&self.ty, &self.schema, &config, body);
         let plugin = self.process.plugin();
         if missing.has_errors() {
@@ -134,10 +134,10 @@ impl StorePlugin {
         })
     }
 
-    /// Adds the store's own errors to those about missing arguments, so that the user can set all at once: some arguments are
-    /// required only if the environment has no value for them.
+    /// Adds the store's own errors to those about missing arguments, so that the user can correct all at once. The store's errors include
+    /// arguments that are required only if the environment has no value for them.
     fn all_missing(&self, mut missing: Diagnostics, config: Value, body: Option<&Body>) -> Diagnostics {
-        // A third party's provider may need to be configured before it can answer.
+        // A third-party provider may have to be configured before its store can validate settings.
         if self.owner.is_some() {
             return missing;
         }
@@ -210,7 +210,7 @@ impl Store {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns true if the store keeps each object of a state apart, with its history.
+    /// Returns true if the store stores each object of a state separately, with its history.
     #[must_use]
     pub fn keeps_objects(&self) -> bool {
         self.process.plugin().keeps_objects()
@@ -251,7 +251,7 @@ impl Store {
         Ok(decoded.map(|decoded| decoded.state))
     }
 
-    /// Returns true if a workspace can be called `default`.
+    /// Returns true if the store allows a workspace with the name `default`.
     #[must_use]
     pub fn has_default(&self) -> bool {
         self.support != WorkspaceSupport::NamedWithoutDefault
@@ -276,7 +276,7 @@ impl Store {
     /// Returns true if a workspace exists, or needs no creation.
     ///
     /// # Errors
-    /// The store has no such workspaces, or does not answer.
+    /// The store does not support a workspace with this name, or does not answer.
     pub(super) fn has_workspace(&self, workspace: &str) -> Result<bool, Diagnostics> {
         let is_default = workspace == DEFAULT;
         Ok(match self.support {
@@ -307,7 +307,7 @@ impl Store {
                 )
                 .into());
             }
-            // Such a store creates the workspace when it gets an empty text, and leaves an existing state as it is.
+            // A store of this kind creates the workspace if an empty text is written to it, and does not change an existing state.
             WorkspaceSupport::NamedWithoutDefault => {
                 self.process.wait(self.process.plugin().write(workspace, Vec::new()))?;
                 true
@@ -326,7 +326,7 @@ impl Store {
     /// of one type may have workspaces of the same name.
     ///
     /// # Errors
-    /// A value of the configuration has no form in JSON.
+    /// A value of the configuration cannot be represented in JSON.
     pub(super) fn journal(&self, workspace: &str) -> Result<JournalLocation, Diagnostics> {
         let saved = self.saved()?;
         let mut identity = serde_json::to_string(&saved.config).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! State stores of third-party providers: finding the provider and its executable, and their part of records and saved
-//! plans.
+//! State stores of third-party providers: finding the provider and its executable, and the provider's part of records and saved plans.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ struct Started {
     supply_mode: SupplyMode,
 }
 
-/// Starts the provider that has a store of this type.
+/// Starts the provider of a store of this type.
 fn start(
     context: &Context<'_>,
     ty: &str,
@@ -41,7 +40,7 @@ fn start(
         match asked {
             Ok((schema, provider_schema)) => Ok((plugin, schema, provider_schema)),
             Err(problems) => {
-                // The provider runs, so it is asked to end; dropping the connection would kill it.
+                // The provider is running, so it is closed properly. Dropping the connection would kill it.
                 plugin.close().await;
                 Err(problems)
             }
@@ -59,7 +58,7 @@ fn start(
     })
 }
 
-/// Checks that a store's schema does not use the name of the block inside a `state_store` block.
+/// Checks that the store's schema has no argument with the name of the nested `provider` block.
 fn check_schema(schema: &Schema, provider: &addrs::Provider) -> Result<(), Diagnostics> {
     let word = "provider";
     let summary = if schema.block.attributes.contains_key(word) {
@@ -128,8 +127,7 @@ pub(super) fn of_saved(
         .as_deref()
         .and_then(|version| Constraints::parse(version).ok());
     let attempt = match exact {
-        // A working directory has one version of a provider: if another one was selected since, it is the only one to
-        // try.
+        // The recorded version is tried first. If another version has been selected since, that is the only one in the working directory.
         Some(exact) => start(context, &saved.ty, &address, exact)
             .or_else(|first| start(context, &saved.ty, &address, Constraints::any()).map_err(|_| first)),
         None => start(context, &saved.ty, &address, Constraints::any()),

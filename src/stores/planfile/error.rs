@@ -11,7 +11,7 @@ pub enum PlanFileError {
     /// Archive without the document of a plan.
     #[error("it is a zip archive, but not a saved plan")]
     NoPlan,
-    /// The plan is one of Terraform or OpenTofu.
+    /// The plan file is from Terraform or OpenTofu.
     #[error(
         "it was saved by Terraform or OpenTofu, whose plan files only they can read. Make the plan with \"{command} plan -out=FILE\" \
          instead"
@@ -29,7 +29,7 @@ pub enum PlanFileError {
     /// The plan cannot be decrypted.
     #[error(transparent)]
     Cipher(#[from] state::CipherError),
-    /// Another version has saved the plan.
+    /// The plan was saved by another version of this program.
     #[error("it was saved by version {saved} of Monoform, and only that can apply it; this is {this}")]
     OtherVersion { saved: String, this: String },
     /// An entry is larger than [`super::MAX_ENTRY`].
@@ -44,13 +44,13 @@ pub enum PlanFileError {
     /// A state cannot be written.
     #[error(transparent)]
     State(#[from] state::StateError),
-    /// A state is not readable.
+    /// A state cannot be read.
     #[error(transparent)]
     StateFormat(#[from] state::FormatError),
-    /// The manifest of the modules is not readable.
+    /// The manifest of the modules cannot be read.
     #[error("{0}")]
     Manifest(String),
-    /// A file belongs to no module.
+    /// A file does not belong to any module.
     #[error("the module {0:?} is not in the manifest")]
     UnknownModule(String),
     /// The execution graph does not fit the changes, or has a cycle.

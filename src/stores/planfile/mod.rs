@@ -5,13 +5,13 @@
 //! | entry | content |
 //! | --- | --- |
 //! | `monoform-plan.json` | changes, outputs, variables, the execution graph; see [`Plan`] |
-//! | `tfstate`, `tfstate-prev` | the state with objects as they were found, and before that |
-//! | `tfconfig/modules.json`, `tfconfig/m-KEY/FILE` | the configuration as it was planned |
+//! | `tfstate`, `tfstate-prev` | the state with refreshed objects, and the state before the refresh |
+//! | `tfconfig/modules.json`, `tfconfig/m-KEY/FILE` | the configuration for which the plan was made |
 //! | `.terraform.lock.hcl` | the provider selections, if there were any |
-//! | `schemas` | the schemas of the types in the plan, so that it is shown without plugins; optional |
+//! | `schemas` | the schemas of the types in the plan, to show it without plugins; optional |
 //!
-//! The form of the document is that of the types of a plan (`engine/stored.rs`). The format number is raised with every
-//! change that an older reader would misunderstand. Older formats are not read: a plan is meant to be applied soon.
+//! The form of the document is the serialized form of [`Plan`] (`engine/stored.rs`). The format number is raised with every change that an
+//! older reader would misunderstand. Older formats are not supported, because a plan is meant to be applied soon.
 
 mod error;
 mod schemas;
@@ -43,26 +43,26 @@ const DOCUMENT: &str = "monoform-plan.json";
 const MODULES: &str = "tfconfig/modules.json";
 const LOCK_FILE: &str = ".terraform.lock.hcl";
 const SCHEMAS: &str = "schemas";
-/// Version of the document's form; a golden document in the tests shows when it changes.
+/// Version of the document's format. A test compares a golden document, and so detects changes.
 const FORMAT: u32 = 3;
-/// Limit of the size of an entry: the file may not be one that this program wrote.
+/// Maximum size of an entry in bytes. The file may come from elsewhere, and must not fill the memory.
 const MAX_ENTRY: u64 = 4 << 30;
 
 /// Contents of a saved plan.
 pub struct SavedPlan {
     pub plan: Plan,
-    /// Configuration as it was planned.
+    /// Configuration for which the plan was made.
     pub snapshot: Snapshot,
     pub lock_file: Option<Vec<u8>>,
     /// Workspace that the plan was made for.
     pub workspace: String,
-    /// Backend that the plan was made with; `None` for files of the working directory, whose paths are in the configuration.
+    /// Backend that the plan was made with; `None` for local files, whose paths are in the configuration.
     pub backend: Option<Saved>,
-    /// Schemas for showing the plan; `None` if the plan has none, or if they cannot be read.
+    /// Schemas to show the plan with; `None` if the file has none, or if they cannot be read.
     pub schemas: Option<Schemas>,
 }
 
-/// Version of the document's form and of the program that wrote it. Documents of every format have these two.
+/// Version of the document's format, and version of the program that wrote it. Documents of every format have both.
 #[derive(Serialize, Deserialize)]
 struct Version {
     format: u32,
@@ -77,8 +77,8 @@ struct Destination {
     backend: Option<Saved>,
 }
 
-// Only serialized. Deserializing with flatten would read every number as a map, because of the feature
-// `arbitrary_precision`, so the parts are read one after the other from the same text.
+// Only used for writing. With `flatten`, the feature `arbitrary_precision` of serde_json would deserialize every number as a map, so
+// reading deserializes each part separately from the same text.
 #[derive(Serialize)]
 struct Document<'p> {
     #[serde(flatten)]
@@ -105,8 +105,8 @@ impl Document<'_> {
     }
 }
 
-/// Writes a plan to a file that only its owner may read. The file appears complete or not at all; a pipe or a device is
-/// written directly.
+/// Writes a plan to a file that only its owner may read. The file is created complete or not at all. A pipe or a device is written
+/// directly.
 pub fn write(path: &Path, saved: &SavedPlan, tool_version: &str, codec: &Codec) -> Result<(), Diagnostic> {
     let failed = |e: &dyn std::fmt::Display| {
         Diagnostic::error(
@@ -131,7 +131,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
     let mut zip = zip::ZipWriter::new(std::io::BufWriter::new(out));
     let options = SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Deflated)
-        // The fastest level, as most plans are read once and soon.
+        // The fastest compression level, because most plans are read once, and soon.
         .compression_level(Some(1))
         .unix_permissions(0o600)
         // A fixed timestamp makes plan files reproducible: equal plans give identical bytes.
@@ -163,7 +163,7 @@ fn write_archive(out: impl Write + Seek, saved: &SavedPlan, tool_version: &str) 
     Ok(zip.finish()?.flush()?)
 }
 
-/// Returns true if a file is a saved plan, not a state: it begins like a zip archive, or it is encrypted and has no lineage.
+/// Returns true if a file is a saved plan and not a state: it begins like a zip archive, or it is encrypted and has no lineage.
 #[must_use]
 pub fn looks_like_plan(path: &Path) -> bool {
     let mut magic = [0; 4];
@@ -235,7 +235,7 @@ fn read_archive(file: impl Read + Seek, tool_version: &str, program: Program) ->
         entries.insert(name, content);
     }
     let document = entries.remove(DOCUMENT).unwrap_or_default();
-    // The version is read before anything else, since the rest may have another form.
+    // The version is read first, because the rest may have another form in another version.
     let version: Version = serde_json::from_slice(&document)?;
     if version.format != FORMAT || version.tool_version != tool_version {
         return Err(PlanFileError::OtherVersion {
@@ -246,7 +246,7 @@ fn read_archive(file: impl Read + Seek, tool_version: &str, program: Program) ->
     load(&document, entries)
 }
 
-/// Reads the document of a plan with an empty configuration and empty states, and writes it again: for the fuzz target.
+/// Reads the document of a plan with an empty configuration and empty states, and writes it again. For the fuzz target.
 ///
 /// # Errors
 /// The document is not valid.
@@ -269,7 +269,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     let (prior_state, previous_state) = (state(entry("tfstate")?)?, state(entry("tfstate-prev")?)?);
     let manifest = Manifest::parse(&entry(MODULES)?).map_err(|e| PlanFileError::Manifest(e.to_string()))?;
     let lock_file = entries.remove(LOCK_FILE);
-    // Without usable schemas in the plan, they are requested from the plugins.
+    // Without usable schemas in the file, they are requested from the plugins.
     let unusable = |reason: &plugins::MessageError| tracing::debug!(%reason, "the schemas of the plan are not used");
     let schemas = entries.remove(SCHEMAS);
     let schemas = schemas.and_then(|schemas| planned::decode(schemas).inspect_err(unusable).ok());
@@ -278,7 +278,7 @@ fn load(document: &[u8], mut entries: BTreeMap<String, Vec<u8>>) -> Result<Saved
     let mut text = serde_json::Deserializer::from_slice(document);
     let plan = Plan::read(&mut text, previous_state, prior_state)?;
     text.end()?;
-    // The indexes in the graph come from the file, and an apply relies on them.
+    // The file may have been changed, and apply relies on the indexes in the graph.
     if !plan.graph.fits(plan.changes.len(), plan.invocations.len()) {
         return Err(PlanFileError::Graph);
     }

@@ -15,8 +15,8 @@ struct Used {
     actions: BTreeSet<Arc<str>>,
 }
 
-/// Selects the schemas of all types in a configuration, its plan and its states, and those of provider configurations and
-/// provisioners. The largest providers have thousands of types more.
+/// Selects the schemas of all types in a configuration, its plan and its states, and those of provider configurations and provisioners. The
+/// others are left out, because the largest providers have thousands of types.
 #[must_use]
 pub fn schemas_of(all: &Schemas, config: &Config, plan: &Plan) -> Schemas {
     let used = used(config, plan);
@@ -43,7 +43,7 @@ fn used(config: &Config, plan: &Plan) -> BTreeMap<Provider, Used> {
             add(&provider, resource.address.mode, &resource.address.ty);
         }
     }
-    // Types that only a state has are shown, too: as deleted, or as changed outside of the plan.
+    // Types that only a state has are needed, too, to show deletions and changes outside of Terraform.
     for (address, resource) in plan.prior_state.resources.iter().chain(&plan.previous_state.resources) {
         add(&resource.provider.provider, address.resource.mode, &address.resource.ty);
     }

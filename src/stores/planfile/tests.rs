@@ -205,7 +205,7 @@ fn damaged_and_foreign_files_are_refused() {
     assert!(error.detail.contains("saved by Terraform"), "{}", error.detail);
 }
 
-/// The document of a plan in format 3. If this test fails, older plans are not readable any more: raise `FORMAT`.
+/// The document of a plan in format 3. If this test fails, older plans cannot be read any more, and `FORMAT` must be raised.
 #[test]
 fn document_has_the_form_of_its_format() {
     let document = serde_json::to_value(Document::new(&sample(), "1.0.0")).unwrap();
@@ -270,7 +270,7 @@ fn schemas() -> Schemas {
     }
 }
 
-/// Writes the plan again with other schemas, and reads it back.
+/// Writes the plan in a file again with other schemas, and reads it back.
 fn rewritten(path: &Path, schemas: Option<&[u8]>) -> SavedPlan {
     let mut old = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
     let new = path.with_extension("new");
@@ -309,7 +309,7 @@ fn schemas_of_the_types_in_a_plan_are_saved_with_it_and_others_are_not() {
     let names = |map: &provider::SchemaMap<schema::Schema>| map.keys().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(names(&provider.resources), ["t"]);
     assert_eq!(names(&provider.actions), ["t"]);
-    // The plan has nothing of these kinds.
+    // The plan uses no types of these kinds.
     assert!(provider.data_sources.is_empty());
     let all = schemas();
     let expected = &all.providers[&Provider::default_for("t")];

@@ -16,11 +16,11 @@ use crate::identity::identity_problems;
 use crate::instance::{encode, located, returned_write_only};
 use crate::providers::Providers;
 
-/// Modules of a state by path, so that a statement does not search the whole state.
+/// Index of the modules of a state by path, so that a statement need not search the whole state.
 struct Places {
-    /// For each module path, the instances that contain resources, directly or below, and the number of resources.
+    /// For each module path, the instances with resources in them or in modules below, and the number of these resources.
     by_path: HashMap<Module, BTreeMap<ModuleInstance, usize>>,
-    /// The depth of the deepest module.
+    /// Number of levels of the deepest module.
     depth: usize,
 }
 
@@ -64,7 +64,7 @@ impl Places {
         let Some(instances) = self.by_path.get(&side.module()) else {
             return Vec::new();
         };
-        // A path with all keys matches one instance at most, which is looked up.
+        // If the pattern has a key for every step, at most one instance matches, which is looked up directly.
         let exact: Option<Arc<[ModuleStep]>> = side
             .steps
             .iter()
@@ -92,7 +92,7 @@ struct Execution<'e, 'p> {
     providers: &'e Providers<'p>,
 }
 
-/// Applies statements in this order.
+/// Applies statements in the given order.
 pub(super) async fn execute<'s>(
     statements: impl Iterator<Item = &'s Statement>,
     state: &mut State,
@@ -111,7 +111,7 @@ pub(super) async fn execute<'s>(
             MoveKind::ResourceInstance => execution.instances(statement).await?,
         }
     }
-    // Dependencies are rewritten once, at the end: a chain of statements can move one object several times.
+    // Recorded dependencies are rewritten once at the end, because a chain of statements can move an object several times.
     let moved = execution.moves.from.iter().map(|(to, from)| (from, to));
     Relocation::new(moved).rewrite(execution.state);
     Ok(execution.moves)
@@ -119,7 +119,7 @@ pub(super) async fn execute<'s>(
 
 impl Execution<'_, '_> {
     fn note(&mut self, from: AbsResourceInstance, to: AbsResourceInstance) {
-        // After several moves, the first address is the previous one.
+        // If the object was moved before, its first address is the previous one that the plan shows.
         let from = self.moves.from.remove(&from).unwrap_or(from);
         self.moves.from.insert(to, from);
     }
@@ -267,10 +267,9 @@ impl Execution<'_, '_> {
             let Some(instance) = resource.instances.remove(&key) else {
                 continue;
             };
-            // The object keeps its provider at the new address, so that later statements see that it must still
-            // be converted.
+            // Without a conversion, the object keeps its provider, so that a later statement can still see that a conversion is needed.
             let (provider, instance) = converted.unwrap_or_else(|| (resource.provider.clone(), instance));
-            // The state keeps no resource without instances.
+            // A state must not contain a resource without instances.
             if resource.instances.is_empty() {
                 self.state.resources.remove(&old);
                 self.places.remove(&old.module);
@@ -351,12 +350,12 @@ fn move_request<'r>(object: &Object, source_provider: &'r str, source_type: &'r 
 
 const INVALID_MOVED: &str = "Provider returned invalid value";
 
-/// A conversion between resource types, or between providers with a resource type of the same name.
+/// A conversion to another resource type, or to the same type of another provider.
 struct Conversion {
     provider: Arc<dyn Provider>,
     target: AbsProviderConfig,
     schema: Arc<Schema>,
-    /// Provider address of the source type.
+    /// Address of the provider of the source type.
     source: String,
     /// Range of the statement.
     range: Range,
@@ -375,7 +374,7 @@ impl Conversion {
             let what = format!("the object of {from}");
             converted.current = Some(self.object(object, from, to, &what).await?);
         }
-        // The deposed objects would otherwise be read and destroyed as objects of the new type.
+        // Deposed objects are converted, too, because they will be refreshed and destroyed as objects of the new type.
         for (key, object) in &instance.deposed {
             let what = format!("the deposed object {key} of {from}");
             let object = self.object(object, from, to, &what).await?;
@@ -424,7 +423,7 @@ impl Conversion {
         if problems.has_errors() {
             return Err(problems.into_iter().map(|d| d.at(&self.range)).collect());
         }
-        // The paths refer to the schema of the old type.
+        // The sensitive paths of the object are dropped, because they refer to the schema of the old type.
         let like = Object {
             sensitive_paths: Vec::new(),
             ..object.clone()
@@ -435,7 +434,7 @@ impl Conversion {
     }
 }
 
-/// Returns the smallest address of a resource in a module, as the start of a range.
+/// Returns the smallest possible address of a resource in a module, as the start of a range of the sorted state.
 fn first_of(module: &ModuleInstance) -> AbsResource {
     Resource::data("", "").absolute(module)
 }

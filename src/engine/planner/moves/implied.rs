@@ -1,4 +1,4 @@
-//! Implied moves: a resource gets or loses `count`.
+//! Implied moves, for a resource that gets or loses `count`.
 
 use addrs::InstanceKey;
 use config::Config;
@@ -6,8 +6,8 @@ use state::State;
 
 use super::statement::Statement;
 
-/// Moves the instance without a key to instance 0 of a resource with `count`, or the reverse, unless a block moves the
-/// resource.
+/// Returns moves from the instance without a key to instance 0 for resources with `count`, and the reverse for resources without
+/// repetition. A resource in a `moved` block gets no implied move.
 pub(super) fn statements(config: &Config, state: &State, explicit: &[Statement]) -> Vec<Statement> {
     let spoken_of: std::collections::HashSet<_> = explicit
         .iter()
@@ -19,17 +19,17 @@ pub(super) fn statements(config: &Config, state: &State, explicit: &[Statement])
         let Some(block) = config.resource(&resource.config()) else {
             continue;
         };
-        // Data sources are read again, so nothing is lost with their old addresses.
+        // Data sources are read again at their new addresses, so they need no move.
         if resource.resource.mode != addrs::Mode::Managed {
             continue;
         }
         let (from, to, range) = match (&block.count, &block.for_each) {
             (Some(count), _) => (InstanceKey::None, InstanceKey::Int(0), count.range()),
             (None, None) => (InstanceKey::Int(0), InstanceKey::None, &block.range),
-            // A key of `for_each` cannot be guessed.
+            // The object could belong to any key of `for_each`.
             (None, Some(_)) => continue,
         };
-        // The set is searched first, because it is fast and most resources are in no statement.
+        // The set is searched first, because that is fast and most resources are in no statement.
         let mentioned = || {
             spoken_of.contains(&(resource.module.module(), resource.resource.clone()))
                 && explicit

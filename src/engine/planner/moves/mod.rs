@@ -1,7 +1,7 @@
-//! `moved` blocks: objects of the state get their addresses in the configuration. A *statement* moves objects from one address
-//! to another. Statements come from blocks, and some are implied by the configuration (`implied`). They chain and nest, so they
-//! are sorted first (`order`) and applied to the state before planning (`execute`). `validate` needs the instances that the
-//! configuration declares, which only the walk knows: it comes last, and its errors replace the plan.
+//! `moved` blocks: changes the addresses of objects in the state to those that the configuration has now. A *statement* moves objects from
+//! one address to another. Statements come from blocks, and some are implied by the configuration (`implied`). A statement can apply to the
+//! result of another one, so they are sorted first (`order`), and then applied to the state before planning (`execute`). `validate` comes
+//! last, because only the walk knows which instances the configuration declares. Its errors replace the plan.
 
 mod execute;
 mod implied;
@@ -23,12 +23,12 @@ use crate::providers::Providers;
 pub(super) use statement::Statement;
 pub(super) use validate::validate;
 
-/// Result of the statements.
+/// Moved objects, and objects that could not be moved.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
-    /// Previous addresses of objects, by their current ones.
+    /// Previous address of each moved object, by its current address.
     pub(super) from: HashMap<AbsResourceInstance, AbsResourceInstance>,
-    /// Addresses of objects that could not move, with their targets.
+    /// Addresses of objects that were not moved because their target has an object, with that target.
     blocked: BTreeMap<String, String>,
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn apply(
     state: &mut State,
     providers: &Providers<'_>,
 ) -> Result<Moves, Diagnostics> {
-    // Cycles of statements are reported by validation, which replaces the plan.
+    // `validate` reports cycles of statements, and its errors replace the plan.
     match order::sorted(statements) {
         Ok(sorted) => execute::execute(sorted.into_iter().map(|i| &statements[i]), state, providers).await,
         Err(_) => Ok(Moves::default()),

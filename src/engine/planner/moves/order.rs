@@ -1,6 +1,6 @@
-//! Order of statements: a statement comes after those that move objects to its source, and nested moves come before or
-//! after those around them, as their addresses require. A statement is compared only with those whose addresses can be
-//! equal to or contain its own, found by name and key.
+//! Order of statements: a statement comes after those that move objects to its source, and a move inside a module comes before or after a
+//! move of that module, depending on which of the module's addresses it uses. Statements are indexed by name and key, so that each is
+//! compared only with statements whose addresses can be equal to its own or contain it.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ fn same(a: (&Endpoint, MoveKind), b: (&Endpoint, MoveKind)) -> bool {
     kinds && a.0.steps.len() == b.0.steps.len() && a.0.resource == b.0.resource && a.0.key == b.0.key && meets(a.0, b.0)
 }
 
-/// Returns true if one side of a statement can match an address inside of one that another side matches.
+/// Returns true if `inner` can match an address inside an address that `outer` matches.
 fn inside(inner: (&Endpoint, MoveKind), outer: (&Endpoint, MoveKind)) -> bool {
     let (within, around) = (inner.0, outer.0);
     if around.steps.len() > within.steps.len() || !meets(around, within) {
@@ -36,10 +36,10 @@ fn meets(shorter: &Endpoint, longer: &Endpoint) -> bool {
     shorter.steps.iter().zip(&longer.steps).all(|(a, b)| a.meets(b))
 }
 
-/// Index key of an endpoint: its names, and its last key if it has one.
+/// Index key of an endpoint: its module and resource names, and its last instance key if it has one.
 type Name = (Module, Option<Resource>, Option<InstanceKey>);
 
-/// Statements indexed by one of their sides.
+/// Statements, indexed by one of their endpoints.
 #[derive(Default)]
 struct Index(HashMap<Name, Vec<usize>>);
 
@@ -60,7 +60,7 @@ impl Index {
         index
     }
 
-    /// Returns the statements whose side may be equal to this one or contain it.
+    /// Returns the statements whose indexed endpoint may be equal to this one or contain it.
     fn at_or_around<'i>(&'i self, side: &Endpoint) -> impl Iterator<Item = usize> + 'i {
         let mut names: Vec<Name> = Vec::new();
         if let Some(resource) = &side.resource {
@@ -75,7 +75,7 @@ impl Index {
             names.push((path.clone(), None, None));
             match &side.steps[length - 1].key {
                 Some(key) => names.push((path, None, Some(key.clone()))),
-                // A pattern without a key matches all keys.
+                // An endpoint without a key matches all keys.
                 None => names.extend(
                     self.0
                         .keys()
@@ -92,7 +92,7 @@ impl Index {
     }
 }
 
-/// Returns the statements in order, as indexes; or the cycles.
+/// Returns the statements in order, as indexes. If there are cycles, the error has the statements of each.
 pub(super) fn sorted(statements: &[Statement]) -> Result<Vec<usize>, Vec<Vec<usize>>> {
     let from = Index::new(statements.iter().map(|s| &s.from));
     let to = Index::new(statements.iter().map(|s| &s.to));
@@ -125,12 +125,12 @@ pub(super) fn sorted(statements: &[Statement]) -> Result<Vec<usize>, Vec<Vec<usi
             _ => circles.push(component.iter().map(|n| n.index()).collect()),
         }
     }
-    // Components are in topological order.
+    // `kosaraju_scc` returns components in reverse topological order.
     order.reverse();
     if circles.is_empty() { Ok(order) } else { Err(circles) }
 }
 
-/// Returns true if one statement must come after another.
+/// Returns true if the statement `waits` must come after the statement `first`.
 fn depends(waits: &Statement, first: &Statement) -> bool {
     let (a_from, a_to) = ((&waits.from, waits.kind), (&waits.to, waits.kind));
     let (b_from, b_to) = ((&first.from, first.kind), (&first.to, first.kind));
@@ -140,7 +140,7 @@ fn depends(waits: &Statement, first: &Statement) -> bool {
     if !(inside(a_from, b_to) || inside(a_to, b_to) || inside(b_from, a_from) || inside(b_to, a_from)) {
         return false;
     }
-    // A move that only changes keys of a module has the same path before and after. Moves inside the module match
-    // both, and must come after it.
+    // If `waits` only changes the key of a module, statements declared inside the module match its source and its target. They must come
+    // after it, so `waits` does not depend on them.
     waits.to.declared >= first.to.declared || !waits.only_changes_key()
 }

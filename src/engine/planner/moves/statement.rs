@@ -25,7 +25,7 @@ impl MoveKind {
         matches!(self, MoveKind::Call | MoveKind::ModuleInstance)
     }
 
-    /// Returns the name of the subject in messages, in full and short.
+    /// Returns the noun for the kind in messages, in a long and a short form.
     pub(super) fn noun(self) -> (&'static str, &'static str) {
         match self {
             MoveKind::Call => ("module call", "call"),
@@ -36,7 +36,7 @@ impl MoveKind {
     }
 }
 
-/// A step of a module path; without a key it matches all instances.
+/// A step of a module path. Without a key it matches all instances.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Step {
     pub(super) name: Arc<str>,
@@ -58,20 +58,21 @@ impl Step {
     }
 }
 
-/// One side of a statement: a pattern of addresses.
+/// One side of a statement (`from` or `to`): a pattern of addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {
-    /// Path of the module, or of the moved module. It begins with the declaring module, in all instances.
+    /// Path to the module that contains the resource, or to the module that is moved. It begins with the path of the declaring module,
+    /// without keys, so that it matches all its instances.
     pub(super) steps: Vec<Step>,
-    /// Number of steps of the declaring module.
+    /// Number of steps that lead to the declaring module.
     pub(super) declared: usize,
-    /// The resource, if the subject is a resource or an instance.
+    /// The resource, unless a module is moved.
     pub(super) resource: Option<Resource>,
-    /// The key of the resource instance, if the subject is an instance.
+    /// The key of the resource instance, if a single instance is moved.
     pub(super) key: Option<InstanceKey>,
 }
 
-/// An address that one side of a statement matches.
+/// An address that an endpoint matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     Call(ModuleInstance, Arc<str>),
@@ -94,7 +95,7 @@ impl fmt::Display for Subject {
 
 impl Endpoint {
     fn new(declared: &Module, subject: &MoveSubject, kind: MoveKind) -> Endpoint {
-        // The steps have no keys: a statement applies in every instance of the declaring module.
+        // These steps have no keys, because a statement applies in every instance of the declaring module.
         let mut steps: Vec<Step> = declared
             .0
             .iter()
@@ -116,7 +117,7 @@ impl Endpoint {
             name: step.name.clone(),
             key: Some(step.key.clone()),
         }));
-        // The call represents all of its instances.
+        // A module call without a key represents all its instances.
         if kind == MoveKind::Call
             && let Some(last) = steps.last_mut()
         {
@@ -145,12 +146,12 @@ impl Endpoint {
         self.steps.len() == module.0.len() && self.steps.iter().zip(module.0.iter()).all(|(s, m)| s.matches(m))
     }
 
-    /// Returns true if the subject is the resource or an instance of it.
+    /// Returns true if the endpoint is the resource or an instance of it.
     pub(super) fn selects_resource(&self, resource: &AbsResource) -> bool {
         self.resource.as_ref() == Some(&resource.resource) && self.leads_to(&resource.module)
     }
 
-    /// Returns the address in one instance of the declaring module.
+    /// Returns the address that the endpoint has in one instance of the declaring module.
     pub(super) fn within(&self, module: &ModuleInstance, kind: MoveKind) -> Subject {
         let rest = self.steps.iter().skip(self.declared).map(|step| addrs::ModuleStep {
             name: step.name.clone(),
@@ -170,8 +171,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the new address of something inside of the source. Keys that the pattern leaves open stay the same:
-    /// those of the declaring module, and those of a module call.
+    /// Returns the new address of a module instance inside the source of a move, whose path has `length` steps. Keys that the endpoint
+    /// leaves open stay the same: those of the declaring module, and that of a moved module call.
     pub(super) fn destination(&self, from: &ModuleInstance, length: usize) -> ModuleInstance {
         let last = self.steps.len().saturating_sub(1);
         let steps = self.steps.iter().enumerate().map(|(i, step)| addrs::ModuleStep {
@@ -217,7 +218,7 @@ pub(in crate::planner) struct Statement {
     pub(super) kind: MoveKind,
     pub(super) from: Endpoint,
     pub(super) to: Endpoint,
-    /// Position of the block, or of the block that implies the move.
+    /// Range of the `moved` block, or of the argument or block that implies the move.
     pub(super) range: Range,
     /// Provider configuration of the target resource, if that is configured.
     pub(super) provider: Option<AbsProviderConfig>,
@@ -228,7 +229,7 @@ impl Statement {
     pub(super) fn of_block(config: &Config, module: &Module, moved: &Moved) -> Statement {
         let (from, to) = (&moved.from.subject, &moved.to.subject);
         let keyed = |subject: &MoveSubject| match subject {
-            // Keys of outer modules choose among their instances; only the last one makes this a single instance.
+            // Keys of outer modules select among their instances. Only a key at the last step makes this a single module instance.
             MoveSubject::Module(m) => m.0.last().is_some_and(|step| !step.key.is_none()),
             MoveSubject::Resource(_) => false,
             MoveSubject::Instance(_) => true,
@@ -255,7 +256,7 @@ impl Statement {
         to: AbsResourceInstance,
         range: Range,
     ) -> Statement {
-        // The address is absolute, as if the root module declared the move.
+        // An absolute address, as in a `moved` block of the root module.
         let side = |i| Endpoint::new(&Module::root(), &MoveSubject::Instance(i), MoveKind::ResourceInstance);
         Statement::new(config, MoveKind::ResourceInstance, side(from), side(to), range)
     }
@@ -274,7 +275,7 @@ impl Statement {
         }
     }
 
-    /// Returns true if only the key of a module instance changes.
+    /// Returns true if the statement only changes the instance key of a module.
     pub(super) fn only_changes_key(&self) -> bool {
         let (from, to) = (&self.from.steps, &self.to.steps);
         self.kind.is_module()

@@ -1,4 +1,4 @@
-//! Cost of statements on large states. The scenarios test the results of moves.
+//! Tests of the time that statements take on large states. The results of moves are tested in `tests/scenarios`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

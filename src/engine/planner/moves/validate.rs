@@ -34,7 +34,7 @@ impl Declared<'_, '_> {
         self.evaluator.config().resource(&resource.config()).is_some() && self.has_module(&resource.module)
     }
 
-    /// Returns true if the configuration declares the subject of a statement.
+    /// Returns true if the configuration declares this address.
     fn has(&mut self, subject: &Subject) -> bool {
         match subject {
             Subject::Call(module, name) => {
@@ -55,7 +55,7 @@ impl Declared<'_, '_> {
     }
 }
 
-/// Returns the position that messages about an address point to: the repetition argument of its block, or the block.
+/// Returns the range that messages about an address refer to: the `count` or `for_each` argument, or else the block.
 fn place(config: &Config, subject: &Subject) -> Option<Range> {
     let call = |module: &Module, name: &str, instance: bool| {
         let call = config.node(module)?.module.module_calls.get(name)?;
@@ -88,14 +88,14 @@ struct Move<'s> {
     to: Subject,
 }
 
-/// Moves seen so far, by one of their addresses: the other address and the statement.
+/// Moves seen so far, by source or by target, with the address on the other side and the statement.
 type MovesBy<'s> = HashMap<Subject, (Subject, &'s Statement)>;
 
 struct Validation<'v> {
     declared: Declared<'v, 'v>,
     by_source: MovesBy<'v>,
     by_target: MovesBy<'v>,
-    /// Pairs of moves to the same target.
+    /// Moves to a target that an earlier move has: the move, and the source and statement of the earlier one.
     clashes: Vec<(Move<'v>, Subject, &'v Statement)>,
     /// Sources of all moves, by their targets.
     sources: HashMap<Subject, Vec<Subject>>,
@@ -125,7 +125,7 @@ pub(in crate::planner) fn validate<'v>(
     for statement in statements {
         let instances = validation.declared.instances(&statement.from.declaring());
         let mut modules: Vec<ModuleInstance> = instances.iter().cloned().collect();
-        // The modules are sorted, because a set has no order and messages must be the same each time.
+        // The modules are sorted, because the order of a set would make the order of messages random.
         modules.sort();
         for module in modules {
             validation.check(Move {
@@ -135,7 +135,7 @@ pub(in crate::planner) fn validate<'v>(
             });
         }
     }
-    // Clashes depend on the sources of all moves, which are complete only now.
+    // Clashes are checked last, because `had` follows the sources of all moves.
     validation.check_clashes();
     let mut out = validation.out;
     if !out.has_errors()
@@ -215,8 +215,8 @@ impl<'v> Validation<'v> {
         }
     }
 
-    /// Reports moves of two sources to the same target. A module may move an object by a new name to which its caller
-    /// moves it, too: that is no contradiction, unless the state has both sources.
+    /// Reports moves of two sources to the same target. Statements in two modules, such as a module and its caller, may both move an object
+    /// to the same address. That is an error only if the state has objects at both sources.
     fn check_clashes(&mut self) {
         for (m, other, first) in std::mem::take(&mut self.clashes) {
             let Move { statement, from, to } = &m;
@@ -249,7 +249,7 @@ impl<'v> Validation<'v> {
         if stored {
             return true;
         }
-        // Statements may form a cycle, which is reported as an error of its own.
+        // A cycle of statements is reported by `cyclic`, so the search only has to end.
         if !seen.insert(subject.clone()) {
             return false;
         }
@@ -264,8 +264,7 @@ fn cyclic(statements: &[Statement], cycle: Vec<usize>) -> Diagnostic {
         .map(|i| &statements[i])
         .map(|s| format!("\n  - {}: {} → {}", at(&s.range), s.from, s.to))
         .collect();
-    // The lines are sorted, since the search may enter the cycle at any of its statements, and the message must not
-    // depend on that.
+    // The search may enter the cycle at any statement, so the lines are sorted to make the message reproducible.
     lines.sort();
     Diagnostic::error(
         "Cyclic dependency in move statements",

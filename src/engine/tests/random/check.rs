@@ -7,7 +7,7 @@ use engine::plan::{Action, Mode, Plan, ResourceChange};
 use crate::generate::Model;
 use crate::support::{Case, attributes};
 
-/// A provider call that changed an object.
+/// A call that created, changed or destroyed an object of the provider.
 #[derive(Debug)]
 pub struct Operation {
     pub verb: String,
@@ -16,7 +16,7 @@ pub struct Operation {
     pub end: usize,
 }
 
-/// Parses the changing calls in a log.
+/// Parses the calls in a log that create, change or destroy objects.
 pub fn operations(log: &[String]) -> Vec<Operation> {
     let mut out: Vec<Operation> = Vec::new();
     for (i, line) in log.iter().enumerate() {
@@ -46,7 +46,7 @@ pub fn operations(log: &[String]) -> Vec<Operation> {
     out
 }
 
-/// Facts that the state records of an object before an apply.
+/// Properties of an object that the state records before an apply.
 pub struct Prior {
     pub address: String,
     pub config: String,
@@ -55,7 +55,7 @@ pub struct Prior {
     pub creates_first: bool,
 }
 
-/// The current objects by address: moved objects and their dependencies have their new addresses.
+/// Returns the current objects by address. Moved objects, and moved dependencies, have their new addresses.
 pub fn prior(case: &Case, plan: &Plan) -> BTreeMap<String, Prior> {
     let mut moved: BTreeMap<String, &addrs::AbsResourceInstance> = BTreeMap::new();
     for change in &plan.changes {
@@ -63,7 +63,7 @@ pub fn prior(case: &Case, plan: &Plan) -> BTreeMap<String, Prior> {
             moved.insert(from.to_string(), &change.address);
         }
     }
-    // The current addresses of the objects of a block.
+    // The resource addresses that the objects of a block have after moves.
     let mut blocks: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (resource, _, key, _) in case.state.instances() {
         let address = resource.instance((*key).clone()).to_string();
@@ -101,8 +101,7 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// Asserts that the operations are exactly those of the plan, except that an update with unknown values may turn out to
-/// be none.
+/// Asserts that the operations are exactly those of the plan, except that an update with unknown values may turn out to be unnecessary.
 pub fn as_planned(plan: &Plan, operations: &[Operation]) -> Result<(), String> {
     let mut said: Vec<String> = Vec::new();
     let mut perhaps: BTreeSet<String> = BTreeSet::new();
@@ -143,7 +142,8 @@ pub fn order(
     before: &BTreeMap<String, Prior>,
     operations: &[Operation],
 ) -> Result<(), String> {
-    // By block address: creations and updates with the dependencies of the configuration, deletions with those of the state.
+    // Keyed by resource address. Creations and updates are ordered by the dependencies of the configuration, deletions by those of the
+    // state.
     let mut config_of: HashMap<String, String> = HashMap::new();
     let mut address_of: HashMap<String, String> = HashMap::new();
     for block in &model.blocks {
@@ -158,7 +158,8 @@ pub fn order(
         .filter(|o| o.verb == "create")
         .filter_map(|o| Some((address_of.get(&o.name)?, o)))
         .collect();
-    // The dependencies of a provider configuration may change before its objects are destroyed.
+    // No order is asserted between objects of different providers: the dependencies of a provider configuration may change before its
+    // objects are destroyed.
     let loose = |a: &str, b: &str| model.token.is_some() && a.contains("more_thing") != b.contains("more_thing");
     let prior_of: HashMap<&str, &Prior> = before.values().map(|p| (p.name.as_str(), p)).collect();
     let mut changes: BTreeMap<&str, Vec<&Operation>> = BTreeMap::new();
@@ -185,8 +186,8 @@ pub fn order(
     let destroying = plan.mode == Mode::Destroy;
     let planned: BTreeSet<String> = plan.changes.iter().map(|c| c.address.config().to_string()).collect();
     let mut creates_first = model.creates_first(|address| !plan.is_partial() || planned.contains(address));
-    // In partial plans and modules with instances, the order of a replacement is taken from the plan: a reference to all
-    // instances of a module depends on all of its resources, even on those without instances.
+    // In partial plans and in modules with several instances, the expected order of a replacement is taken from the plan: a reference to
+    // all instances of a module depends on all of its resources, even on those without instances.
     let told = |c: &&ResourceChange| plan.is_partial() || c.address.module.to_string().contains('[');
     for change in plan.changes.iter().filter(told) {
         let config = change.address.config().to_string();
@@ -204,9 +205,10 @@ pub fn order(
                     ordered(other, operation, "it depends on that")?;
                 }
                 for (deletion, prior) in deletions.get(dependency.as_str()).into_iter().flatten() {
-                    // Replacements are ordered by the configuration, other destructions also by the recorded dependencies.
+                    // The order of a replacement is decided by the configuration alone, other destructions also by the recorded
+                    // dependencies.
                     let replaced = created.contains_key(&prior.address);
-                    // The dependency was reversed: the destroyed object depended on the changed one.
+                    // Not checked if the dependency was reversed: the destroyed object depended on the changed one.
                     if loose(config, dependency) || prior.dependencies.contains(*config) {
                         continue;
                     }
@@ -242,7 +244,7 @@ pub fn order(
     Ok(())
 }
 
-/// The identities of all objects of the state, current and deposed.
+/// Returns the identities of all objects of the state, current and deposed.
 pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
     let mut out = BTreeMap::new();
     for (resource, _, _, instance) in case.state.instances() {
@@ -259,8 +261,8 @@ pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
     out
 }
 
-/// Asserts that the state has the actual objects, except for these identities: unreported objects, unreported
-/// deletions, unreported changes.
+/// Asserts that the state has the objects that exist in the remote, except for the listed identities, of which the provider could not
+/// report a creation, a deletion or a change.
 pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> {
     let [come, gone, changed] = untold;
     let state = identities(case);
@@ -288,7 +290,7 @@ pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> 
     Ok(())
 }
 
-/// Asserts that the state and the remote have exactly the instances of the model.
+/// Asserts that the state and the remote have exactly the instances of the model. `orphans` are remote objects that the state cannot know.
 pub fn complete(case: &Case, model: &Model, orphans: &BTreeSet<String>) -> Result<(), String> {
     let wanted: Vec<String> = model.instances().into_iter().map(|e| e.address).collect();
     let mut there: Vec<String> = case.addresses().into_iter().filter(|a| !a.contains("data.")).collect();

@@ -1,5 +1,4 @@
-//! Property tests with failures: operations that fail before or after they took effect, crashing plugins, requests to
-//! stop.
+//! Property tests with failures: operations that fail before or after they took effect, plugins that crash, and requests to stop.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +15,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
     let mut model = crate::model(&mut r, size);
     let mut case = case_of(&model, seed);
     case.parallelism = [1, 3, 10][r.below(3)];
-    // Objects that the state cannot have, because the response to their creation was lost.
+    // Remote objects that the state cannot know, because the response to their creation was lost.
     let mut orphans: BTreeSet<String> = BTreeSet::new();
     for i in 0..1 + r.below(size.steps + 1) {
         if i > 0 {
@@ -32,7 +31,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
             case.options.mode = Mode::Destroy;
             trace.record("destroying");
         }
-        // Several runs fail in a row.
+        // One or two failing runs.
         for _ in 0..1 + r.below(2) {
             failing_run(&mut case, &mut r, &mut orphans, trace)?;
         }
@@ -90,7 +89,7 @@ fn failing_run(
     case.remote.heal();
     let stored = check::identities(case);
     if r.percent(25) {
-        // A failure during planning changes nothing.
+        // A plan that fails must change nothing.
         let names: Vec<String> = case.remote.names();
         if let Some(name) = r.pick(&names) {
             let call = format!("{} {name}", if r.percent(50) { "read" } else { "plan" });
@@ -123,7 +122,7 @@ fn failing_run(
         trace.record(&format!("  {} {} {}-{}", call.verb, call.name, call.start, call.end));
     }
     trace.record(&format!("  {}", texts(problems.iter()).replace('\n', "\n  ")));
-    // The responses to these effects were lost.
+    // Operations that took effect, but whose response was lost.
     let lost = std::mem::take(&mut case.remote.lock().lost_effects);
     let mut untold = [orphans.clone(), BTreeSet::new(), BTreeSet::new()];
     for (verb, id) in lost {
@@ -133,7 +132,7 @@ fn failing_run(
                 untold[0].insert(id);
             }
             "delete" => {
-                // Objects that the state does not have cannot be missing.
+                // The state still has the object.
                 untold[1].insert(id);
             }
             _ => {
@@ -142,7 +141,7 @@ fn failing_run(
         }
     }
     check::truth(case, &untold)?;
-    // Objects of failed creations are tainted, and no others.
+    // Exactly the objects of failed creations are tainted.
     for (resource, _, key, instance) in case.state.instances() {
         let Some(object) = &instance.current else { continue };
         let name = attributes(object)["name"].as_str().unwrap_or_default().to_owned();
@@ -155,7 +154,7 @@ fn failing_run(
             return Err(format!("{}{key} was created well, and is tainted", resource));
         }
     }
-    // No known object that exists is missing in the state.
+    // Every object that the state had and that still exists must still be in the state.
     let now: BTreeSet<String> = check::identities(case).into_keys().collect();
     let remote = case.remote.lock();
     if let Some(forgotten) = known
@@ -167,7 +166,7 @@ fn failing_run(
     Ok(())
 }
 
-/// Chooses the planned operations that fail, and how they fail. Returns those that take effect partly.
+/// Chooses which planned operations fail, and how. Returns the calls that take effect partly.
 fn draw(case: &mut Case, plan: &Plan, r: &mut Random, trace: &mut Trace) -> BTreeSet<String> {
     let mut half = BTreeSet::new();
     let mut calls = Vec::new();

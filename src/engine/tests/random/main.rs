@@ -1,11 +1,10 @@
 //! Property tests: random configurations with random changes and random failures.
 //!
-//! [`order`]: without failures, an apply carries out exactly its plan in an order that respects dependencies, and the next plan
-//! is empty. [`failures`]: with failures, the state has the actual objects, and a later run converges.
+//! [`order`]: without failures, an apply carries out exactly its plan in an order that respects dependencies, and the next plan is empty.
+//! [`failures`]: with failures, the state has the objects that exist, and a later run without failures succeeds.
 //!
-//! A failing test prints its seed. `MONOFORM_SEED=N` runs that seed alone and, with `--nocapture`, prints its trace;
-//! `MONOFORM_SEED=N..M` runs a range, and `MONOFORM_CASES=N` sets the number of seeds. A failing case is shown at the smallest
-//! size at which its seed fails.
+//! A failing test prints its seed. `MONOFORM_SEED=N` runs that seed alone and, with `--nocapture`, prints its trace; `MONOFORM_SEED=N..M`
+//! runs a range, and `MONOFORM_CASES=N` sets the number of seeds. A failing seed is reported with the smallest case size at which it fails.
 
 #![allow(
     clippy::disallowed_methods,
@@ -24,10 +23,10 @@ mod order;
 use generate::{Dialect, Model, Random};
 use support::Case;
 
-/// Rename and remove blocks, with `moved` and `removed` blocks.
+/// Enables renaming and removing blocks, with `moved` and `removed` blocks.
 const MOVES: bool = true;
 
-/// The size limits of a case.
+/// Limits of the size of a case.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub blocks: usize,
@@ -42,7 +41,7 @@ const SIZES: [Size; 5] = [
     Size { blocks: 9, steps: 6 },
 ];
 
-/// The trace of a case, to diagnose a failure.
+/// Trace of a case, which is printed after a failure.
 #[derive(Default)]
 pub struct Trace(String);
 
@@ -70,7 +69,7 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Trace) -> Resul
     };
     let run = |seed, size| {
         let mut trace = Trace::default();
-        // A panic is a failure of this seed, and must not end the other ones.
+        // A panic is a failure of this seed only, and must not end the run.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| property(seed, size, &mut trace)));
         let result = result.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
@@ -87,12 +86,12 @@ fn for_many(name: &str, usual: u64, property: fn(u64, Size, &mut Trace) -> Resul
     let mut failed: Vec<u64> = Vec::new();
     let mut shown = None;
     for seed in seeds {
-        // The sizes alternate, so that every range of seeds has all of them.
+        // The size depends on the seed, so that any range of seeds covers all sizes.
         let size = SIZES[(seed % SIZES.len() as u64) as usize];
         if let Some(found) = run(seed, size) {
             failed.push(seed);
             if shown.is_none() {
-                // The same seed at a smaller size is easier to read.
+                // A smaller case with the same seed is easier to read.
                 let smaller = SIZES.iter().find_map(|size| run(seed, *size));
                 shown = Some((seed, smaller.unwrap_or(found)));
             }

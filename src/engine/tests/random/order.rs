@@ -28,7 +28,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
             partly(&mut case, &model, &mut r, trace)?;
             case.options.mode = Mode::Normal;
         }
-        // The moves and removals of the last step have been carried out.
+        // The moves and removals of the last step have been applied.
         model.moved.clear();
         model.removed.clear();
         for _ in 0..1 + r.below(3) {
@@ -58,7 +58,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
         if r.percent(30) {
             deterministic(&mut case, &mut r)?;
         }
-        // Without refresh, a plan cannot see what has changed outside.
+        // A plan without refresh is correct only if nothing was changed outside.
         if quiet && r.percent(20) {
             trace.record("without refresh");
             case.options.refresh = false;
@@ -81,7 +81,7 @@ pub fn property(seed: u64, size: Size, trace: &mut Trace) -> Result<(), String> 
     Ok(())
 }
 
-/// Asserts that the plan is byte for byte the same for every order of responses.
+/// Asserts that plans are byte for byte equal, whatever the order of the provider's responses.
 fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     let bytes = |case: &Case| match case.try_plan() {
         (Some(plan), problems) => format!("{plan:?}\n{}", texts(problems.iter())),
@@ -105,7 +105,7 @@ fn deterministic(case: &mut Case, r: &mut Random) -> Result<(), String> {
     ))
 }
 
-/// Makes a step with one target or exclude.
+/// Makes a step with one `-target` or `-exclude` option.
 fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> Result<(), String> {
     let all = model.instances();
     let Some(target) = r.pick(&all) else { return Ok(()) };
@@ -121,8 +121,7 @@ fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> 
         trace.record(&format!("only {target}"));
         case.target(&[&target]);
     }
-    // A moved object must be among the targets; otherwise planning fails, as it should. This is also true of implied
-    // moves.
+    // If a moved object is not among the targets, planning must fail. This holds for implied moves, too.
     let problems = texts(case.try_plan().1.iter());
     if problems.contains("Moved resource instances excluded by targeting") {
         trace.record("refused");
@@ -134,8 +133,8 @@ fn partly(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> 
     Ok(())
 }
 
-/// Makes changes that users make beside the configuration: taint, -replace, changes of remote objects. Returns true if
-/// objects differ from the state.
+/// Makes changes that are not in the configuration: taints, `-replace` options, changes of remote objects. Returns true if remote objects
+/// now differ from the state.
 fn outside(case: &mut Case, model: &Model, r: &mut Random, trace: &mut Trace) -> bool {
     let mut changed = false;
     if r.percent(15) {
@@ -208,7 +207,7 @@ fn apply(case: &mut Case, model: &Model, trace: &mut Trace) -> Result<Vec<check:
     }
     check::as_planned(&plan, &operations)?;
     check::order(model, &plan, &before, &operations)?;
-    // A forgotten object still exists, and nothing manages it.
+    // A forgotten object still exists in the remote but is not managed any more, so it is removed from there.
     for forgotten in plan.changes.iter().filter(|c| c.action == Action::Forget) {
         let name = forgotten.before.get("name").and_then(cty::Value::as_str).unwrap_or("?");
         let address = forgotten.address.to_string();
@@ -225,7 +224,7 @@ fn step(case: &mut Case, model: &Model, trace: &mut Trace, everything: bool) -> 
     if everything {
         check::truth(case, &nothing())?;
         check::complete(case, model, &BTreeSet::new())?;
-        // The option would replace the objects again.
+        // With the option, the next plan would replace the objects again.
         case.replace(&[]);
         check::settled(case)?;
     }

@@ -1,4 +1,4 @@
-//! Rules for responses of providers: each violation is reported as a bug in the provider, with the path.
+//! Rules for responses of providers: each violation is reported as a bug in the provider, with the attribute path.
 
 use cty::{Path, Type, Value};
 use engine::plan::Mode;
@@ -25,14 +25,14 @@ fn tags(pairs: &[(&str, Value)]) -> Value {
     Value::map(Type::String, pairs)
 }
 
-/// Returns the errors of a plan for which the provider changes its answer about the object `a` in this way.
+/// Returns the errors of a plan in which the provider's planned object for `a` is changed by `mutate`.
 fn planned(mutate: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
     let case = Case::new(ONE);
     case.remote.mutate("plan a", mutate);
     case.plan_errors()
 }
 
-/// Returns the errors of an apply for which the provider changes its answer about the object `a` in this way.
+/// Returns the errors of an apply in which the provider's result for `a` is changed by `mutate`.
 fn created(mutate: impl Fn(Value) -> Value + Send + Sync + 'static) -> String {
     let mut case = Case::new(ONE);
     case.remote.mutate("create a", mutate);
@@ -140,7 +140,7 @@ fn required_replacement_of_unknown_attribute_is_an_error() {
              because of fake_thing.a.tags[\"nope\"], and there is no such attribute. {BUG}"
         )
     );
-    // An attribute that only one of the prior and the planned object has is valid.
+    // A path is valid if either the prior or the planned object has it.
     let there = Path::root().attribute("tags").index(Value::string("k"));
     case.remote.lock().replaced_for.insert("a".into(), there);
     case.main(&ONE.replace("tags  = { k = \"v\" }", ""));
@@ -274,7 +274,7 @@ fn write_only_values_of_a_final_plan_are_errors() {
     for legacy in [false, true] {
         let mut case = Case::new(&text);
         case.remote.lock().legacy = legacy;
-        // Only the final plan, which has the values of `a`, is wrong.
+        // Only the second plan, which apply requests when the values of `a` are known, is wrong.
         case.remote
             .mutate("plan b", |v| match v.get("value").is_some_and(Value::is_known) {
                 true => with(&v, "password", Value::string("hunter2")),
@@ -302,7 +302,7 @@ fn legacy_type_system_may_break_rules_except_unknown_values() {
     assert_eq!(case.attribute("fake_thing.a", "forced"), "by the plan");
     assert_eq!(case.attribute("fake_thing.a", "value"), "by the apply");
     assert!(!case.is_tainted("fake_thing.a"));
-    // The state cannot store unknown values or missing objects, so these stay errors.
+    // Unlike the rules that the legacy type system may break, these stay errors: the state cannot store unknown values or missing objects.
     let mut case = Case::new(ONE);
     case.remote.lock().legacy = true;
     case.remote.mutate("create a", |v| with(&v, "note", unknown()));
@@ -347,7 +347,7 @@ fn invalid_read_responses() {
 fn invalid_upgrade_responses() {
     let mut case = Case::new(ONE);
     case.apply();
-    // Providers are sent objects of the current version for upgrade, too.
+    // Objects of the current version are sent for upgrade, too, so this applies to every object.
     let upgraded = |case: &Case, mutate: fn(Value) -> Value| {
         let id = case.attribute("fake_thing.a", "id").as_str().unwrap().to_owned();
         case.remote.mutate(&format!("upgrade {id}"), mutate);
@@ -386,7 +386,7 @@ fn object_of_newer_schema_version_is_a_planning_error() {
     );
 }
 
-/// The state of a case, its object stored by a later version of the schema.
+/// Returns the state of a case as if a later version of the schema had written it.
 fn engine_object(case: &Case, schema_version: u64) -> state::State {
     let mut state = case.state.clone();
     let object = case.object("fake_thing.a").unwrap();
@@ -420,7 +420,7 @@ fn invalid_data_source_responses() {
          data.fake_lookup.d.result while reading the data source. All values of an existing object must be known. {BUG}"
     );
     assert_eq!(case.plan_errors(), not_known);
-    // Reads during apply must follow the same rules.
+    // Reads of data sources during apply must follow the same rules.
     let text = format!("{ONE}\ndata \"fake_lookup\" \"d\" {{\n  query      = \"q\"\n  depends_on = [fake_thing.a]\n}}");
     let mut case = Case::new(&text);
     case.remote.mutate("data q", |v| Value::null(v.ty().clone()));
@@ -476,7 +476,7 @@ fn invalid_import_responses() {
             && secret.contains("\"fake_thing.a.password\" while importing"),
         "{secret}"
     );
-    // An identifier that no remote object has.
+    // The import ID does not belong to any remote object.
     assert!(refused(&|_| ()).contains("Cannot import non-existent remote object"));
 }
 

@@ -1,12 +1,12 @@
-//! Claims of a plan on its state: what it changes, and what that depends on.
+//! Claims of a plan on its state: the parts that the plan changes, and the parts that these depend on.
 
 use engine::plan::Mode;
 use state::Claims;
 
 use crate::support::Case;
 
-/// Returns the objects, the outputs, and the resources that are needed, each as text. A resource of single instances of a module has the
-/// module instance before it.
+/// Returns the claimed objects, the claimed outputs and the needed resources, each as text. If only one instance of a module is needed, the
+/// resource is prefixed with that module instance.
 fn texts(claims: &Claims) -> [String; 3] {
     let needed = claims.needed.iter().map(|scope| match scope.within.is_root() {
         true => scope.resource.to_string(),
@@ -122,7 +122,7 @@ fn dependencies_in_a_module_instance_are_on_that_instance_unless_they_lead_throu
     assert_eq!(
         texts(&case.claims()),
         [
-            // The target needs the whole resource.
+            // The targeted instance depends on the whole resource `a`, because dependencies are between resources.
             "module.m[\"x\"].fake_thing.a module.m[\"x\"].fake_thing.b module.m[\"y\"].fake_thing.a",
             "",
             "module.m[\"x\"]: module.m.fake_thing.a"

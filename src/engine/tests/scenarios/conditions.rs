@@ -24,7 +24,7 @@ fn variables_are_validated() {
         errors.contains("Invalid value for variable") && errors.contains("Too small: 1."),
         "{errors}"
     );
-    // Blocks that use the variable add no errors.
+    // Blocks that use the variable report no errors of their own.
     assert_eq!(errors.matches("Error: ").count(), 1, "{errors}");
     assert!(
         errors.contains("The rule that says so stands at main.tf:4,"),
@@ -59,7 +59,7 @@ fn known_failed_condition_is_a_planning_error() {
     let errors = case.apply_errors();
     assert!(errors.contains("Resource postcondition failed"), "{errors}");
     assert_eq!(case.addresses(), ["fake_thing.a"]);
-    // The provider has done its work: only the condition failed.
+    // The provider created the object without an error, and only the condition failed, so the object is not tainted.
     assert!(!case.is_tainted("fake_thing.a"));
 }
 
@@ -164,10 +164,10 @@ fn postconditions_are_evaluated_after_update_without_changes() {
     let mut case = Case::new(&text("1"));
     case.apply();
     case.main(&text("2"));
-    // This call empties the recorder's list of changes.
+    // Discards the changes so far.
     case.remote.changes();
     let errors = case.apply_errors();
-    // `b` is planned as an update because the new note of `a` is unknown, and turns out to be unchanged.
+    // `b` is planned as an update, because the new note of `a` is unknown. The note does not change, so `b` is not updated.
     assert_eq!(case.remote.changes(), ["update a"]);
     assert!(errors.contains("new note"), "{errors}");
 }
@@ -297,7 +297,7 @@ fn failed_data_source_of_check_is_a_warning() {
     let (plan, problems) = case.try_plan();
     let plan = plan.unwrap();
     assert!(!problems.has_errors() && problems.iter().any(|d| d.summary == "Cannot look up"));
-    // The data source is read again by apply, because the object may exist then.
+    // Apply reads the data source again, because the object may exist by then.
     assert_eq!(
         crate::support::change(&plan, "data.fake_lookup.l").reason,
         engine::plan::Reason::ReadBecauseCheckNested
@@ -359,7 +359,7 @@ fn failed_conditions_are_warnings_in_refresh_only_plan() {
     case.apply();
     case.remote.drift("a", "value", Value::string("v"));
     case.options.mode = engine::plan::Mode::RefreshOnly;
-    // Planning must succeed, so that the state can record the object as it is.
+    // The condition is not about this plan, which must succeed so that the state can record the object as it is.
     let (plan, problems) = case.try_plan();
     assert!(problems.iter().any(|d| d.detail == "has a value"), "{problems:?}");
     assert_eq!(
@@ -386,7 +386,7 @@ fn condition_is_judged_when_its_message_is_known() {
     assert_eq!(texts(&case.validate()), "");
     let errors = case.plan_errors();
     assert!(errors.contains("web: not 7; allowed: [1,2,4]."), "{errors}");
-    // A message without references to other values is known at once.
+    // The message now has no references, so it is known in validation.
     let child = child.replace("${var.name}", "n");
     let child = child.replace("${jsonencode(local.allowed)}", "few");
     let case = Case::with_files(&[("main.tf", main), ("m/main.tf", &child)]);

@@ -184,7 +184,7 @@ fn named_output_of_a_module_delays_a_read_for_managed_resources_behind_it() {
         deferred(&case),
         "a managed resource that the output is made from changes"
     );
-    // Other data sources in the module do not matter to the output.
+    // The output does not depend on the other data source in the module.
     let child = child.replace("query      = var.wait", "query      = \"e\"");
     let case = Case::with_files(&[("main.tf", main), ("m/main.tf", &format!("{child}{own}"))]);
     assert!(!deferred(&case));
@@ -275,7 +275,7 @@ fn data_is_stored_without_the_version_of_its_schema() {
     for address in ["data.fake_lookup.now", "data.fake_lookup.late"] {
         assert_eq!(case.object(address).unwrap().schema_version, 0, "{address}");
     }
-    // A stored result with a version, as an earlier release wrote it, is read again and written without version.
+    // An earlier release stored the result with a schema version. It is read again, and stored with version 0.
     let address = crate::support::instance("data.fake_lookup.now");
     let provider = case.state.resources[&address.containing_resource()].provider.clone();
     let older = state::Object {
@@ -288,7 +288,7 @@ fn data_is_stored_without_the_version_of_its_schema() {
     assert_eq!(case.object("data.fake_lookup.now").unwrap().schema_version, 0);
 }
 
-/// A module with a data source, called this many times, and an object for each result.
+/// A module that contains a data source and is called `calls` times, with an object for each result.
 fn modules_with_data(calls: usize, within: &str) -> Case {
     let main = format!(
         "module \"m\" {{\n source = \"./m\"\n count = {calls}\n}}\noutput \"o\" {{\n value = module.m[*].o\n}}"
@@ -299,7 +299,7 @@ fn modules_with_data(calls: usize, within: &str) -> Case {
     Case::with_files(&[("main.tf", &main), ("m/main.tf", &child)])
 }
 
-/// The number of reads of a data source since the last time.
+/// Returns the number of reads of a data source since the last call of this function.
 fn reads_of(case: &Case, query: &str) -> usize {
     let started = format!("> data {query}");
     case.remote.take_log().iter().filter(|line| **line == started).count()
@@ -318,7 +318,7 @@ fn equal_data_sources_are_read_once_if_the_answer_repeats() {
     reads_of(&case, "q");
     case.assert_settled();
     assert_eq!(reads_of(&case, "q"), 1);
-    // Another answer than the stored one is shared by all readers.
+    // If the answer differs from the stored one but repeats, all readers share it.
     case.remote
         .mutate("data q", |v| with(&v, "result", Value::string("another")));
     let plan = case.plan();
@@ -350,7 +350,7 @@ fn data_source_that_answers_differently_each_time_is_read_for_each_address() {
 
 #[test]
 fn data_sources_that_wait_for_other_resources_share_no_read() {
-    // The objects that `late` depends on may write what it reads.
+    // `late` may read what the objects write on which it depends, so it does not share the earlier answer.
     let mut case = Case::new(
         r#"
         data "fake_lookup" "early" { query = "q" }

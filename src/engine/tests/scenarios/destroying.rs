@@ -1,4 +1,4 @@
-//! Destroy plans: with a refresh pass, also where that fails, and in reverse dependency order.
+//! Destroy plans: with a refresh pass, after a failed refresh pass, and in reverse dependency order.
 
 use cty::Value;
 use engine::plan::Mode;
@@ -30,7 +30,7 @@ fn destroy_plan_begins_with_refresh_pass() {
     for read in ["> data free", "> read a", "> read b"] {
         assert_eq!(log.iter().filter(|l| *l == read).count(), 1, "{read} in {log:?}");
     }
-    // The results of data sources are stored until apply; a deferred read has none.
+    // The results of data sources stay in the state until apply. A deferred read has no result.
     let kept: Vec<String> = plan.prior_state.resources.keys().map(ToString::to_string).collect();
     assert_eq!(kept, ["data.fake_lookup.free", "fake_thing.b"]);
     assert!(plan.drift.is_empty(), "all of it goes, whatever has become of it");
@@ -175,7 +175,7 @@ fn target_without_object_selects_no_dependents() {
         "resource \"fake_thing\" \"old\" { name = \"old\" }\nresource \"fake_thing\" \"b\" {\n name = fake_thing.old.id\n}",
     );
     case.apply();
-    // The new object does not exist, so no object depends on it yet.
+    // The new object does not exist, so no stored object depends on it yet.
     case.main("resource \"fake_thing\" \"new\" { name = \"new\" }\nresource \"fake_thing\" \"b\" {\n name = fake_thing.new.id\n}");
     case.options.mode = Mode::Destroy;
     case.target(&["fake_thing.new"]);

@@ -1,4 +1,4 @@
-//! Determinism: the same inputs have the same plan for every order of responses.
+//! Determinism: equal inputs give equal plans, whatever the order of the provider's responses.
 
 use cty::Value;
 

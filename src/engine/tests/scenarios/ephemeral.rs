@@ -30,10 +30,10 @@ fn ephemeral_resource_is_closed_after_last_use() {
     let log = case.remote.take_log();
     assert_before(&log, "open t", "create a");
     assert_before(&log, "create a", "close t");
-    // `fake_thing.b` depends only on the object, not on the ticket, so the ticket is closed before.
+    // Only the object uses the ticket, and `fake_thing.b` depends only on the object, so the ticket is closed before `b` is created.
     assert_before(&log, "close t", "create b");
     assert_eq!(log.iter().filter(|l| **l == "> open t").count(), 1, "{log:?}");
-    // Each walk opens its own ticket. The state does not contain the ticket, but the object's dependency on it.
+    // The plan and the apply each open a ticket. The state records only the dependency of the object on it.
     assert_eq!(case.attribute("other_thing.a", "token"), "secret-t-2");
     assert_eq!(case.addresses(), ["fake_thing.b", "other_thing.a"]);
     let dependencies = case.object("fake_thing.b").unwrap().dependencies.clone();
@@ -113,7 +113,7 @@ fn ephemeral_resource_can_depend_on_another() {
     assert_before(&log, "open inner", "open x of inner");
     assert_before(&log, "close x of inner", "close inner");
     assert_before(&log, "close y of inner", "close inner");
-    // Three instances are opened, each once by the plan and once by apply.
+    // There are three instances, each opened once by the plan and once by apply.
     assert_eq!(log.iter().filter(|l| l.starts_with("> open")).count(), 6, "{log:?}");
     assert_eq!(log.iter().filter(|l| l.starts_with("> close")).count(), 6, "{log:?}");
 }
@@ -385,7 +385,7 @@ fn write_only_attributes_reach_the_provider_only() {
     assert!(!case.try_apply(&plan).has_errors());
     assert_eq!(case.attribute("fake_thing.a", "note"), "note-1 with sesame");
     assert!(case.attribute("fake_thing.a", "password").is_null());
-    // A changed value alone plans no change, because there is no prior value to compare with.
+    // A changed write-only value does not cause a change, because the state has no prior value to compare it with.
     case.variable("p", Value::string("other"));
     assert!(actions(&case.plan()).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Failed operations: the state has the actual objects, dependents are skipped, other operations continue.
+//! Failed operations: the state has the objects that exist, dependents are skipped, other operations continue.
 
 use cty::{Type, Value};
 
@@ -40,7 +40,7 @@ fn creation_with_object_and_error_is_tainted() {
     case.remote.lock().half.insert("create a".into());
     case.apply_errors();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
-    // The object exists, perhaps incomplete, so the next plan replaces it.
+    // The object may be incomplete, so the next plan replaces it.
     assert!(case.is_tainted("fake_thing.a"));
     case.remote.heal();
     assert_eq!(actions(&case.plan()), ["-/+ fake_thing.a", "+ fake_thing.b"]);
@@ -56,7 +56,7 @@ fn failed_update_keeps_stored_object() {
     case.remote.fail("update a");
     case.apply_errors();
     assert_eq!(case.attribute("fake_thing.a", "value"), "1");
-    // Only a failed creation taints: this object worked before.
+    // Only a failed creation taints an object. This object was complete before.
     assert!(!case.is_tainted("fake_thing.a"));
     assert!(case.output("b").is_some());
     case.remote.heal();
@@ -84,7 +84,7 @@ fn failed_destruction_keeps_object_and_its_dependencies() {
     case.options.mode = engine::plan::Mode::Destroy;
     let errors = case.apply_errors();
     assert!(errors.contains("Could not delete b"), "{errors}");
-    // The dependency stays, because the object that needs it still exists.
+    // The dependency is not destroyed, because the object that depends on it still exists.
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.b"]);
     case.remote.heal();
     case.apply();
@@ -100,7 +100,7 @@ fn crashed_provider_keeps_stored_objects() {
     case.remote.lock().unreachable.insert("update a".into());
     let errors = case.apply_errors();
     assert!(errors.contains("The plugin died during update a"), "{errors}");
-    // The effect of the failed request is unknown; the next refresh finds out.
+    // The effect of the failed request is unknown, and the next refresh will show it.
     assert!(case.state.same_content(&before));
     case.remote.heal();
     case.options.mode = engine::plan::Mode::Destroy;
@@ -177,7 +177,7 @@ fn result_that_contradicts_plan_is_an_error_and_stored() {
     );
     assert!(errors.contains("fake_thing.a.value"), "{errors}");
     assert!(case.is_tainted("fake_thing.a"));
-    // The state must show the object as it is, whatever was planned.
+    // The state has the object that the provider returned, although it differs from the plan.
     assert_eq!(case.attribute("fake_thing.a", "value"), "something else");
 }
 
@@ -198,7 +198,7 @@ fn null_or_unknown_result_is_an_error() {
         errors.contains("Provider returned invalid result object after apply"),
         "{errors}"
     );
-    // A state has no form for unknown values.
+    // The state cannot store unknown values.
     assert_eq!(case.attribute("fake_thing.a", "note"), serde_json::Value::Null);
     assert_ne!(
         case.attribute("fake_thing.a", "id"),
@@ -233,8 +233,7 @@ fn inconsistent_final_plan_is_an_error() {
         "#,
     );
     let plan = case.plan();
-    // The answer is set after the plan was made: only the plan request of apply, when a.id is known,
-    // contradicts it.
+    // The mutation is set after planning, so only the second plan, which apply requests when `a.id` is known, contradicts the first.
     case.remote.mutate("plan b", |v| {
         with(
             &v,

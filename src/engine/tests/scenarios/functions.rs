@@ -37,7 +37,7 @@ fn function_results_are_cached_by_arguments() {
         Some("NO 1")
     );
     let mut calls = case.remote.changes();
-    // Instances are evaluated in parallel, so calls come in any order.
+    // Instances are evaluated in parallel, so the calls are in any order.
     calls.sort();
     assert_eq!(
         calls,
@@ -284,7 +284,7 @@ fn errors_in_calls_of_configured_functions() {
           token    = each.key
         }
     "#;
-    // The first two are found before any provider is configured.
+    // The first two errors are found before any provider is configured.
     for (calls, expected) in [
         (
             ["by::eu::sign", "absent::sign"],

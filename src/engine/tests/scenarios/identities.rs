@@ -25,7 +25,7 @@ fn identity_of_new_object_is_stored_and_handed_back() {
     assert_eq!(stored(&case).unwrap().schema_version, 3);
     assert_eq!(stored_text(&case).unwrap(), r#"{"id":"id-a-1","region":"here"}"#);
     case.assert_settled();
-    // A planned update of an unknown part keeps the identity that the plan request returned.
+    // The update leaves a part of the object unknown. The identity from the plan stays.
     case.main("resource \"fake_thing\" \"a\" {\n name = \"a\"\n value = \"v\"\n}");
     let plan = case.plan();
     let identities = change(&plan, "fake_thing.a").identity.as_deref().unwrap();
@@ -45,7 +45,7 @@ fn objects_without_identity_schema_have_no_identity() {
 fn refresh_learns_and_loses_identities() {
     let mut case = Case::new(ONE);
     case.apply();
-    // As if the provider had been upgraded to a version with identities.
+    // Simulates an upgrade of the provider to a version with identities.
     case.identities(0);
     case.apply();
     assert_eq!(stored_text(&case).unwrap(), r#"{"id":"id-a-1","region":"here"}"#);
@@ -175,7 +175,7 @@ fn import_by_identity_records_the_whole_identity() {
     case.identities(0);
     with_object(&case, "existing", "a");
     let plan = case.plan();
-    // The configuration has only the ID; the provider adds the region.
+    // The identity in the configuration lacks the region, which the provider adds.
     assert_eq!(
         change(&plan, "fake_thing.a").importing,
         Some(ImportedBy::Identity(identity("existing")))
@@ -188,7 +188,7 @@ fn import_by_identity_records_the_whole_identity() {
 #[test]
 fn import_by_identity_needs_one_that_fits() {
     let mut case = Case::new(BY_IDENTITY);
-    // The resource type has no identity schema yet.
+    // At first, the resource type has no identity schema.
     assert!(case.plan_errors().contains("Invalid import identity argument"));
     case.identities(0);
     for (identity, summary) in [
@@ -243,8 +243,8 @@ fn plan_call_of_apply_brings_the_private_data_of_the_plan() {
     case.remote.lock().notes = true;
     case.apply();
     let brought = case.remote.lock().planned_private.clone();
-    // The plan requests of planning return no private data. Apply plans only one of the two objects again: the
-    // one with an unknown value.
+    // The plan requests during planning return no private data. Apply plans only one of the two objects again: the one with an unknown
+    // value.
     assert_eq!(
         brought.iter().filter(|p| &***p == b"planned ").count(),
         1,

@@ -1,4 +1,4 @@
-//! Limits of concurrent provider calls, for many blocks.
+//! Limits of concurrent provider calls in configurations with many blocks.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::support::Case;
 
 const BLOCKS: usize = 2000;
 
-/// Many independent blocks.
+/// Returns a configuration of many independent blocks.
 fn blocks(kind: &str, argument: &str) -> String {
     let mut text = String::new();
     for i in 0..BLOCKS {
@@ -24,7 +24,7 @@ fn parallelism_limits_calls_for_2000_blocks() {
     let mut case = Case::new(&blocks("resource \"fake_thing\"", "name"));
     case.remote.lock().quiet = true;
     case.apply();
-    // Validation sends no requests to a service, so it has a limit of its own.
+    // Validation calls no service behind the provider, so it has a separate limit.
     assert!(most(&case) <= 64);
     case.remote.lock().validated = 0;
     let plan = case.plan();
@@ -73,7 +73,7 @@ fn state_only_objects_have_one_limit_for_all_blocks() {
 fn state_only_objects_without_provisioners_have_a_limit_of_their_own_in_apply() {
     let provisioned = "resource \"fake_thing\" \"n\" {\n count = 300\n name = \"n${count.index}\"\n provisioner \"note\" {\n  text = \"made\"\n }\n}";
     let plain = "resource \"fake_thing\" \"n\" {\n count = 300\n name = \"n${count.index}\"\n}";
-    // Besides the 64 operations of this limit, those count that began before requests were known to be short.
+    // In the first case, 64 operations of the separate limit run, and 10 more that began before requests were known to be short.
     for (text, parallelism, limit) in [(plain, 10, 74), (plain, 3, 3), (provisioned, 10, 10)] {
         let mut case = Case::new(text);
         case.parallelism = parallelism;

@@ -13,7 +13,7 @@ const VALID: &str = r#"
     resource "other_thing" "o" { name = "o" }
 "#;
 
-/// Errors of several kinds, each in its own block.
+/// Errors of several kinds, each in a separate block.
 const MISTAKES: &str = r#"
     resource "fake_thing" "wrong" { value = "invalid" }
     resource "fake_thing" "unknown" { nmae = "x" }
@@ -88,7 +88,7 @@ fn module_with_many_calls_is_validated_once() {
     let case = Case::with_files(&[("main.tf", &main), ("m/main.tf", module)]);
     assert!(!case.validate().has_errors());
     assert_eq!(case.remote.lock().validated, 1);
-    // An error in the module is reported once.
+    // The module is called several times, but an error in it is reported once.
     let module = r#"
         variable "name" {}
         resource "fake_thing" "t" { value = "invalid" }

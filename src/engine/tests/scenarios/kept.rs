@@ -11,7 +11,7 @@ fn kept(count: u32, value: &str) -> String {
     )
 }
 
-/// A case whose only object is tainted.
+/// Returns a case whose only object is tainted.
 fn tainted() -> Case {
     let mut case = Case::new(&kept(1, "1"));
     case.remote.lock().half.insert("create a0".into());
@@ -80,7 +80,7 @@ fn state_remembers_it_in_destroy_plan_without_block() {
 
 #[test]
 fn state_learns_it_without_another_change_of_object() {
-    // The argument is stored even if no other change is planned, and if objects are not refreshed.
+    // The argument is stored even if the plan has no other changes, with and without refresh.
     for refresh in [true, false] {
         let mut case = Case::new(&kept(1, "1").replace("destroy = false", ""));
         case.apply();
@@ -90,7 +90,7 @@ fn state_learns_it_without_another_change_of_object() {
         assert!(case.object("fake_thing.a[0]").unwrap().skip_destroy);
         case.main("");
         assert_eq!(actions(&case.plan()), [". fake_thing.a[0]"]);
-        // The stored argument is removed with the argument of the block.
+        // If the argument is removed from the block, it is also removed from the state.
         case.main(&kept(1, "1").replace("destroy = false", "")).apply();
         assert!(!case.object("fake_thing.a[0]").unwrap().skip_destroy);
         case.main("").apply();

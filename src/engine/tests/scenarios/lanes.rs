@@ -1,4 +1,4 @@
-//! Limits of the operations on the objects of single providers.
+//! Limits of concurrent operations for single providers.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn limited(case: &mut Case, limit: Limit) {
     case.lanes = Some(Arc::new(Lanes::new(None, listed)));
 }
 
-/// Returns the most calls at a time of an apply.
+/// Returns the maximum number of concurrent calls in an apply.
 fn most_of_apply(case: &mut Case) -> usize {
     let plan = case.plan();
     case.remote.lock().most_in_flight = 0;
@@ -37,7 +37,7 @@ fn limit_of_a_provider_holds_in_place_of_the_common_one() {
     limited(&mut case, Limit::Fixed(25));
     let most = most_of_apply(&mut case);
     assert!((11..=25).contains(&most), "{most}");
-    // Objects of providers without a limit of their own share the common one.
+    // Objects of providers without a limit share `-parallelism`.
     let mut case = things(40);
     case.lanes = Some(Arc::new(Lanes::new(
         None,
@@ -61,7 +61,7 @@ fn refused_reads_are_repeated_and_lower_the_limit() {
     let mut case = things(20);
     case.apply();
     case.remote.lock().throttled = 2;
-    // Without an adapted limit, a refused read is an error.
+    // Without an adapted limit, a throttled read is an error.
     assert!(case.plan_errors().contains("429"));
     limited(&mut case, Limit::Auto(Bounds::default()));
     case.remote.lock().throttled = 4;

@@ -1,4 +1,4 @@
-//! Scenarios: configurations that are planned and applied with an in-memory provider, and the results that users rely on.
+//! Scenarios: configurations that are planned and applied with an in-memory provider, and the expected results.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../support/mod.rs"]

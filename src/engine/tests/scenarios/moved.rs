@@ -60,7 +60,7 @@ fn moved_objects_are_updated_and_replaced() {
     assert_eq!(plan.drift.len(), 1);
     assert_eq!(plan.drift[0].previous_address, Some(instance("fake_thing.a")));
     case.options.mode = Mode::RefreshOnly;
-    // The stored value is restored, so that only the move is left.
+    // Restores the stored value, so that the plan contains only the move.
     case.remote.drift("one", "value", Value::null(cty::Type::String));
     let plan = case.plan();
     assert_eq!((plan.drift.len(), plan.drift[0].action), (1, Action::NoOp));
@@ -206,7 +206,7 @@ fn moved_module_call_keeps_instance_keys() {
             "module.a[1].fake_thing.t -> module.b[1].fake_thing.t"
         ]
     );
-    // Removing count without instance 0 implies no move.
+    // If instance 0 does not exist, removing `count` implies no move.
     let main = "module \"a\" {\n source = \"./m\"\n}\n";
     case.files(&[("main.tf", main), child]);
     let plan = case.plan();
@@ -236,7 +236,7 @@ fn object_at_target_blocks_move() {
         "#,
     );
     let (plan, problems) = case.try_plan();
-    // The object stays at its address, which the configuration no longer has.
+    // The object was not moved, and its address is not in the configuration any more, so it is destroyed.
     assert_eq!(actions(&plan.unwrap()), ["- fake_thing.a"]);
     let warning = problems
         .iter()
@@ -325,7 +325,7 @@ fn targets_must_cover_moves() {
     case.apply();
     case.main("resource \"fake_thing\" \"b\" { name = \"a\" }\nmoved {\n from = fake_thing.a\n to = fake_thing.b\n}");
     case.target(&["fake_thing.b"]);
-    // A plan of the target alone would create a second object beside the one that should be moved.
+    // A plan with this target only would create a second object instead of moving the existing one.
     let errors = case.plan_errors();
     assert!(
         errors.contains("Moved resource instances excluded by targeting"),

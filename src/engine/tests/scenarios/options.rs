@@ -53,7 +53,7 @@ fn exclude_leaves_out_dependents() {
     assert!(plan.is_partial());
     case.apply();
     assert_eq!(case.addresses(), ["fake_thing.a", "fake_thing.other"]);
-    // One instance is excluded: the others are planned, but dependents of the resource are not.
+    // If one instance is excluded, the other instances are planned, but the dependents of the resource are not.
     case.exclude(&["fake_thing.b[0]"]);
     assert_eq!(actions(&case.plan()), ["+ fake_thing.b[1]"]);
     case.exclude(&["fake_thing.a"]);
@@ -130,7 +130,7 @@ fn modules_are_targets() {
     assert_eq!(actions(&case.plan()), ["+ module.m[0].fake_thing.t"]);
 }
 
-/// Dependents by key: the instances of `r2` use those of `r1`.
+/// Returns a configuration in which each instance of `r2` uses the instance of `r1` with the same key.
 fn by_key(keys: &str) -> String {
     format!(
         "resource \"fake_thing\" \"r1\" {{\n for_each = toset([{keys}])\n name = \"r1${{each.key}}\"\n}}\n\
@@ -163,7 +163,7 @@ fn target_does_not_destroy_what_something_outside_needs() {
             "fake_thing.r2[\"B\"]"
         ]
     );
-    // When no instance outside of the targets needs the object any more, it is destroyed with the target.
+    // Now all dependents of the object are targeted, so it is destroyed with them.
     case.target(&["fake_thing.r2"]);
     assert_eq!(
         actions(&case.plan()),
@@ -192,7 +192,7 @@ fn target_does_not_destroy_deposed_objects_of_its_dependencies() {
     };
     let mut case = Case::new(&text("1"));
     case.apply().main(&text("2"));
-    // Leaves the old object as a deposed one.
+    // The failed deletion leaves the old object deposed.
     case.remote.fail("delete a");
     case.apply_errors();
     case.remote.heal();
@@ -226,7 +226,7 @@ fn untargeted_objects_are_neither_refreshed_nor_destroyed() {
 
 #[test]
 fn references_to_untargeted_resources_see_stored_objects() {
-    // fake_thing.c is not targeted, so its reference need not be known.
+    // `fake_thing.c` is not targeted, so its invalid reference does not matter.
     let mut case = Case::new(CHAIN);
     case.apply();
     case.target(&["fake_thing.c"]).assert_settled();
@@ -245,9 +245,9 @@ const IMPORT: &str = r#"
     }
 "#;
 
-/// A remote with an object that is not managed.
+/// Adds a remote object that no state has.
 pub fn with_object(case: &Case, id: &str, name: &str) {
-    // Another test case creates the object, so that it is in no state of this one.
+    // Created by another case, so that this case's state does not have it.
     let mut other = Case::new(&format!(
         "resource \"fake_thing\" \"a\" {{\n name = \"{name}\"\n value = \"configured\"\n}}"
     ));
@@ -315,7 +315,7 @@ fn imports_by_key() {
     case.apply().assert_settled();
 }
 
-/// Plans an import block with these arguments. Returns the number of imports, and the actions of the plan.
+/// Plans an import block with these arguments. Returns the number of imports, and the actions in the plan.
 fn imported(for_each: &str, repeated: &str, key: &str, id: &str) -> (usize, Vec<String>) {
     let case = Case::new(&format!(
         r#"
@@ -489,7 +489,7 @@ fn configuration_is_generated_for_imported_objects() {
         "resource \"fake_thing\" \"a\" {\n  forced   = null\n  name     = \"a\"\n  password = null\n  secret   = null # sensitive\n  \
          tags     = null\n  value    = \"configured\"\n}"
     );
-    // The generated configuration has the planned values.
+    // With the generated configuration in place, nothing is left to change.
     let whole = format!("import {{\n to = fake_thing.a\n id = \"existing\"\n}}\n{text}");
     case.options.generate_config = false;
     case.main(&whole).apply().assert_settled();
@@ -499,7 +499,7 @@ fn configuration_is_generated_for_imported_objects() {
     assert!(case.plan_errors().contains("-generate-config-out"));
 }
 
-/// An unknown count does not prevent targeting its dependencies, as its error message advises.
+/// If a count is unknown, the resources it depends on can be targeted, as the error message advises.
 #[test]
 fn target_makes_unknown_count_plannable() {
     let config = [

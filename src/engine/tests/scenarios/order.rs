@@ -167,7 +167,7 @@ fn dependency_added_without_change_orders_later_destruction() {
         "#,
     );
     case.apply();
-    // Slow deletions, which would overlap if they were not ordered.
+    // Deletions are slow, so that they would overlap if they were not ordered.
     for world_turns in ["delete a", "delete b"] {
         case.remote.lock().turns.insert(world_turns.into(), 20);
     }
@@ -201,7 +201,7 @@ fn deletion_precedes_update_of_dependency() {
         "#,
     );
     case.remote.take_log();
-    // The deletion is slow: if it were not ordered, the update would begin before its end.
+    // The deletion is slow, so that without an order the update would begin before the deletion ends.
     case.remote.lock().turns.insert("delete b".into(), 50);
     case.apply();
     assert_before(&case.remote.take_log(), "delete b", "update a");
@@ -225,7 +225,7 @@ fn plan_is_independent_of_response_order() {
     let mut orders = Vec::new();
     for seed in 0..4 {
         let mut case = Case::new(text);
-        // Another seed changes how long requests take, and so the order of responses.
+        // The seed determines how long requests take, and so the order of responses.
         case.remote.lock().seed = seed * 7919;
         let plan = case.plan();
         plans.push(format!("{:?} {:?} {:?}", plan.changes, plan.outputs, plan.graph));
@@ -262,7 +262,7 @@ fn parallelism_limits_operations() {
 
 #[test]
 fn chain_of_20_000_locals_is_evaluated() {
-    // A recursion this deep would overflow the stack.
+    // Recursion along a chain of this length would overflow the stack.
     let mut text = String::from("resource \"fake_thing\" \"a\" { name = \"a\" }\nlocals {\n l0 = fake_thing.a.id\n");
     for i in 1..20_000 {
         text.push_str(&format!(" l{i} = \"${{local.l{}}}\"\n", i - 1));
@@ -292,7 +292,7 @@ fn module_reference_depends_on_all_resources_in_it() {
     assert_eq!(dependencies(&case, "fake_thing.b"), ["module.m.fake_thing.x"]);
     // A reference to one output depends on that output only.
     case.files(&[("main.tf", &text("module.m[0].o")), ("m/m.tf", module)]);
-    // A new object records its current dependencies.
+    // The object is created again, and records its current dependencies.
     case.remote.vanish("b");
     case.apply();
     assert!(dependencies(&case, "fake_thing.b").is_empty());

@@ -1,4 +1,4 @@
-//! Partial refresh: plans that read only what changes, or what was not read for some time.
+//! Partial refresh: plans that read only the objects that change, or those that were not read recently.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use engine::plan::{Action, Plan};
 use crate::support::remote::with;
 use crate::support::{Case, actions, change};
 
-/// Plans with this part; returns the plan and the names of what was read.
+/// Makes a plan with this partial refresh. Returns the plan and the names of the objects that were read.
 fn plan_of(case: &mut Case, part: RefreshPart, last_reads: &LastReads) -> (Plan, Vec<String>) {
     case.options.partial_refresh = Some(PartialRefresh {
         part,
@@ -39,7 +39,7 @@ fn unread(plan: &Plan) -> Vec<String> {
     unread.instances.iter().map(|one| one.address.to_string()).collect()
 }
 
-/// Builds a configuration with a network, machines that refer to it, and a thing that does not.
+/// Returns a configuration with a network, machines that refer to it, and a thing that does not.
 fn network(value: &str) -> String {
     format!(
         r#"
@@ -169,7 +169,7 @@ fn source_of_a_changed_value_is_read_and_its_drift_counts() {
     let (plan, _) = changed(&mut case);
     assert_eq!(actions(&plan), ["+ fake_thing.a[\"y\"]", "~ fake_thing.user[\"x\"]"]);
     case.apply().assert_settled();
-    // The instance's own key decides the value.
+    // The value depends on the instance's own key.
     case.main(&text("y").replace("}y\"", "}${each.key == \"x\" ? \"new\" : \"x\"}\""));
     let (plan, reads) = changed(&mut case);
     assert_eq!(actions(&plan), ["~ fake_thing.pair[\"x\"]"]);
@@ -222,7 +222,7 @@ fn destroyed_replaced_tainted_and_deposed_objects_are_read() {
         ["- fake_thing.gone", "-/+ fake_thing.r", "-/+ fake_thing.t"]
     );
     assert_eq!(reads, ["read gone", "read r", "read t"]);
-    // A deposed object will be destroyed, so it is always read.
+    // A deposed object is always read, because it will be destroyed.
     let text = "resource \"fake_thing\" \"d\" {\n name = \"d\"\n forced = \"1\"\n lifecycle {\n create_before_destroy = true\n }\n}\n";
     let mut case = Case::new(text);
     case.apply();
@@ -317,7 +317,7 @@ fn only_what_was_not_read_since_a_time_is_read() {
     );
     let (_, reads) = plan_of(&mut case, part("11:30"), &last);
     assert_eq!(reads.len(), 8);
-    // Drift that was not applied is found again.
+    // Drift that was found but not applied must be found again.
     case.remote.drift("zone", "value", Value::string("drifted"));
     let (plan, _) = plan_of(&mut case, part("11:30"), &last);
     assert_eq!(plan.drift.len(), 1);
@@ -332,7 +332,7 @@ fn only_what_was_not_read_since_a_time_is_read() {
     );
     let (_, reads) = plan_of(&mut case, part("11:30"), &last);
     assert!(reads.is_empty(), "{reads:?}");
-    // A data source with other arguments has never been read.
+    // With new arguments, the data source counts as never read.
     case.main(&network("one").replace("\"other\" }", "\"another\" }"));
     let (_, reads) = plan_of(&mut case, part("11:30"), &last);
     assert_eq!(reads, ["data another"]);

@@ -55,7 +55,7 @@ fn each_instance_of_a_resource_uses_the_provider_instance_of_its_key() {
     assert!(recorded(&case, "fake_thing.a[\"eu\"]").ends_with("/fake\"].by[\"eu\"]"));
     assert!(recorded(&case, "data.fake_lookup.d").ends_with("/fake\"].by[\"eu\"]"));
     case.assert_settled();
-    // Each object is destroyed through the instance that the state records.
+    // Each object is destroyed by the provider instance that the state records.
     case.destroy();
     assert!(case.state.is_empty());
 }
@@ -124,7 +124,7 @@ fn objects_whose_provider_instance_was_removed_cannot_be_destroyed() {
         "#
     ));
     case.apply();
-    // The element goes from both at once.
+    // The object and its provider instance cannot be removed in one step.
     case.variable("regions", regions(&["eu"]))
         .variable("objects", regions(&["eu"]));
     let errors = case.plan_errors();
@@ -133,7 +133,7 @@ fn objects_whose_provider_instance_was_removed_cannot_be_destroyed() {
         errors.contains("fake_thing.a[\"us\"]") && errors.contains(".by[\"us\"]"),
         "{errors}"
     );
-    // Two steps: the object first, then its provider.
+    // In two steps it succeeds: first the object is removed, then its provider instance.
     case.variable("regions", regions(&["eu", "us"]));
     assert_eq!(actions(&case.plan()), ["- fake_thing.a[\"us\"]"]);
     case.apply();
@@ -162,11 +162,11 @@ fn objects_of_a_configuration_that_gets_for_each_need_a_key() {
     let mut case = Case::new(&with("", "fake.by"));
     case.apply();
     assert!(recorded(&case, "fake_thing.a[\"eu\"]").ends_with(".by"));
-    // A configured instance is managed through its key from then on.
+    // An object that had no provider key is now managed through the key in its configuration.
     case.main(&with("for_each = toset([\"eu\"])", "fake.by[each.key]"));
     case.apply();
     assert!(recorded(&case, "fake_thing.a[\"eu\"]").ends_with(".by[\"eu\"]"));
-    // And back, without a key.
+    // The reverse: now it is managed without a key.
     case.main(&with("", "fake.by"));
     case.apply();
     assert!(recorded(&case, "fake_thing.a[\"eu\"]").ends_with(".by"));

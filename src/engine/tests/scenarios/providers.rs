@@ -43,7 +43,7 @@ fn provider_configured_from_object_of_same_apply() {
         case.attribute("other_thing.cluster", "note")
     );
     case.assert_settled();
-    // Destruction is in reverse order, with the old provider configuration.
+    // Objects are destroyed in reverse order, with the old provider configuration.
     case.remote.take_log();
     case.destroy();
     let log = case.remote.take_log();

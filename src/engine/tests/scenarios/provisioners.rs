@@ -184,7 +184,7 @@ fn destroy_provisioners_see_instance_keys() {
     assert_eq!(case.remote.changes(), ["provision bye y", "delete y"]);
 }
 
-/// Applies until this provisioner begins, and cancels then: the call never ends.
+/// Applies, and cancels when this provisioner call begins. The call never ends.
 fn canceled_in(text: &str, call: &str) -> Case {
     let mut case = Case::new(text);
     let plan = case.plan();
@@ -192,7 +192,7 @@ fn canceled_in(text: &str, call: &str) -> Case {
     case.remote.hook(call, move || stop.cancel());
     case.remote.lock().turns.insert(call.into(), u64::MAX);
     assert!(case.try_apply(&plan).has_errors());
-    // The results that were sent to the sink add up to the final state.
+    // The results that the sink received must add up to the final state.
     assert!(case.results.0.lock().unwrap().same_content(&case.state));
     case.stop = engine::stop::Stop::new();
     case.remote.heal();

@@ -13,7 +13,7 @@ list "fake_thing" "all" {
 }
 "#;
 
-/// A case with these query blocks beside a configuration, and three objects.
+/// Returns a case with this configuration, these query blocks, and three remote objects.
 fn case(main: &str, query: &str) -> Case {
     let mut case = Case::new("");
     let (config, problems) = load_with_queries(&[("main.tf", main), ("all.tfquery.hcl", query)]);

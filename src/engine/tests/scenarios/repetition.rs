@@ -189,7 +189,7 @@ fn count_instances_are_ordered_numerically() {
     let mut case = Case::new(&counted(12));
     case.apply();
     let addresses = case.addresses();
-    // If keys were sorted as text, n[10] would come before n[2].
+    // Keys are sorted as numbers: as text, n[10] would come before n[2].
     assert_eq!(addresses[2], "fake_thing.n[2]");
     assert_eq!(addresses[11], "fake_thing.n[11]");
 }
@@ -218,7 +218,7 @@ fn block_without_instances_names_ephemeral_values_only_of_modules() {
     let module = "variable \"v\" {\n ephemeral = true\n default = \"y\"\n}\noutput \"o\" {\n value = var.v\n ephemeral = true\n}";
     let case = |count: &str, value: &str| Case::with_files(&[("main.tf", &text(count, value)), ("m/m.tf", module)]);
     for none in ["count = 0", "count = var.n", "for_each = {}", "for_each = toset([])"] {
-        // Terraform refuses these values, whatever the count is.
+        // As in Terraform, these values are invalid whatever the count is.
         for value in ["var.e", "local.of_variable"] {
             let errors = texts(&case(none, value).validate());
             assert!(

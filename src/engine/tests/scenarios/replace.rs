@@ -93,7 +93,7 @@ fn create_before_destroy_destroys_old_object_after_dependents_change() {
 fn create_before_destroy_applies_to_dependencies() {
     let mut case = Case::new(&chain("1", "", "create_before_destroy = true"));
     case.apply();
-    // The order is recorded in the state, for plans after the block was removed.
+    // The state records create_before_destroy, for plans after the block is removed.
     assert!(case.object("fake_thing.a").unwrap().create_before_destroy);
     case.main(&chain("2", "", "create_before_destroy = true"));
     assert_eq!(actions(&case.plan()), ["+/- fake_thing.a", "+/- fake_thing.b"]);
@@ -106,8 +106,7 @@ fn create_before_destroy_applies_to_dependencies() {
 
 #[test]
 fn create_before_destroy_of_dependent_only() {
-    // The order is reversed, because only the dependency has create_before_destroy, so the dependent is
-    // destroyed first.
+    // Only the dependency has create_before_destroy, so the dependent is destroyed first.
     let mut case = Case::new(&chain("1", "create_before_destroy = true", ""));
     case.apply();
     case.main(&chain("2", "create_before_destroy = true", ""));
@@ -187,7 +186,7 @@ fn deposed_object_is_destroyed_as_it_was_refreshed() {
     assert_eq!(deposed.before.get("value"), Some(&Value::string("drifted")));
     let private = String::from_utf8(deposed.private.clone()).unwrap();
     assert!(private.ends_with("read planned "), "{private}");
-    // Apply takes the object from the state of the plan.
+    // Apply takes the object from the prior state of the plan.
     let kept = plan.prior_state.instance(&deposed.address).unwrap();
     let kept = kept.deposed.values().next().unwrap();
     assert_eq!(crate::support::attributes(kept)["value"], "drifted");
@@ -274,7 +273,7 @@ fn failed_replacement_with_object_is_tainted_and_old_object_deposed() {
     case.main(&chain("2", cbd, cbd));
     case.remote.lock().half.insert("create a".into());
     case.apply_errors();
-    // The incomplete object becomes the current one, and the old one, which still exists, is deposed.
+    // The new object, though incomplete, is the current one, and the old one, which still exists, is deposed.
     assert_eq!(
         case.addresses(),
         ["fake_thing.a", "fake_thing.a (deposed)", "fake_thing.b"]
@@ -369,7 +368,7 @@ fn ignore_changes_has_no_effect_on_replacement() {
     case.main(&text("2", "1", "[value, tags[\"k\"]]")).assert_settled();
     case.main(&text("2", "1", "[value]"));
     assert_eq!(actions(&case.plan()), ["~ fake_thing.a"]);
-    // `all` also ignores the argument that would force the replacement.
+    // With `all`, even the argument that would force a replacement is ignored.
     case.main(&text("2", "2", "all")).assert_settled();
     case.main(&text("2", "2", "[value, tags[\"k\"]]"));
     let plan = case.plan();
@@ -477,7 +476,7 @@ fn change_of_sensitivity_alone_makes_no_provider_call() {
     );
     case.remote.take_log();
     case.apply();
-    // Providers do not see marks, so there is nothing to send.
+    // Only marks have changed, and providers do not see marks, so there is no request.
     assert!(case.remote.changes().is_empty());
     let paths: Vec<String> = case
         .object("fake_thing.a")
@@ -500,12 +499,12 @@ fn create_before_destroy_of_unselected_resources_has_no_effect() {
     case.apply();
     case.replace(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::CreateThenDelete);
-    // The dependent that makes create_before_destroy necessary is not in this plan.
+    // The plan leaves out the dependent because of which create_before_destroy applies to `a`.
     case.target(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::DeleteThenCreate);
 }
 
-/// `b` is replaced by changes of `a`.
+/// Returns a configuration in which changes of `a` replace `b`.
 fn triggered_by(a: &str, trigger: &str) -> String {
     format!(
         "{a}\nresource \"fake_thing\" \"b\" {{\n name = \"b\"\n lifecycle {{\n  replace_triggered_by = [{trigger}]\n }}\n}}\n"
@@ -518,7 +517,7 @@ fn trigger_that_is_created_anew_replaces_dependents() {
     for (trigger, replaces_if_vanished, replaces_if_lost) in [
         ("fake_thing.a", true, true),
         ("fake_thing.a.id", true, true),
-        // The trigger is the value, which stays the same when its resource is replaced.
+        // The trigger is the value of `a`, which does not change when `a` is replaced.
         ("fake_thing.a.value", false, false),
     ] {
         let expected = |replaces: bool| match replaces {
@@ -526,7 +525,7 @@ fn trigger_that_is_created_anew_replaces_dependents() {
             false => vec!["+ fake_thing.a"],
         };
         let mut case = Case::new(&triggered_by(a, trigger));
-        // New dependents have no reason of their own.
+        // The creation of a new dependent has no reason.
         assert_eq!(change(&case.plan(), "fake_thing.b").reason, Reason::None);
         case.apply();
         case.remote.vanish("a");

@@ -66,7 +66,7 @@ fn canceled_apply_keeps_results_and_lists_unfinished_operations() {
     assert!(aborted.contains(&"fake_thing.n[3]".to_owned()), "{aborted:?}");
     assert!(!done.contains(&"fake_thing.n[3]".to_owned()), "{done:?}");
     assert_eq!(completion.not_begun.len(), 22 - done.len() - aborted.len());
-    // All results of the state have been sent to the sink.
+    // The sink must have received all results that the state has.
     assert!(case.results.0.lock().unwrap().same_content(&case.state));
 }
 

@@ -21,7 +21,7 @@ fn case() -> Case {
     Case::with_files(&[("main.tf", CONFIG), ("net/main.tf", net)])
 }
 
-/// The errors of a plan with strict addresses.
+/// Returns the errors of a plan with strict addresses.
 fn refused(case: &mut Case) -> String {
     case.options.strict_addresses = true;
     case.plan_errors()
@@ -61,7 +61,7 @@ fn target_matches_address_of_the_state() {
     let mut case = case();
     case.apply();
     case.main(r#"resource "fake_thing" "other" { name = "x" }"#);
-    // The configuration has none of these objects any more, so matched objects are deleted.
+    // The objects are only in the state, so the matched ones are destroyed.
     case.options.strict_addresses = true;
     for target in ["fake_thing.many[1]", "module.net[\"a\"].fake_thing.t"] {
         case.target(&[target]);

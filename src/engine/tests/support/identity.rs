@@ -1,4 +1,4 @@
-//! Identities of the fake provider's objects, and its answers about existing objects: lists, configurations.
+//! Identities of the fake provider's objects, and its responses to requests to list objects and to generate configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use syntax::{Diagnostic, Diagnostics};
 use super::provider::{block, call, fine, text, twisted};
 use super::remote::{FakeRemote, with};
 
-/// The identity schema: `id` is required for import, `region` is optional.
+/// Returns the identity schema. `id` is required for import, and `region` is optional.
 fn schema(version: u64) -> IdentitySchema {
     let attribute = |required: bool| IdentityAttribute {
         ty: Type::String,
@@ -25,7 +25,7 @@ fn schema(version: u64) -> IdentitySchema {
     )
 }
 
-/// The schema with identities, lists and generated configuration, if the remote has them.
+/// Adds identities, list resources and generated configuration to the schema, as the remote's settings say.
 pub fn with_identities(remote: &FakeRemote, name: &str, mut all: ProviderSchema) -> ProviderSchema {
     let data = remote.lock();
     if let Some(version) = data.identities {
@@ -38,7 +38,7 @@ pub fn with_identities(remote: &FakeRemote, name: &str, mut all: ProviderSchema)
     all
 }
 
-/// The identity of an object. If the identifier is unknown, it is the one from before.
+/// Returns the identity of an object. If its `id` is unknown, the identity stays as before.
 pub fn identity_of(remote: &FakeRemote, name: &str, object: &Value, before: Option<Value>) -> Option<Value> {
     remote.lock().identities?;
     let identity = match object.get("id") {
@@ -53,7 +53,7 @@ pub fn identity(id: &str) -> Value {
     Value::object([("id", Value::string(id)), ("region", Value::string("here"))])
 }
 
-/// Upgrades an identity of version 0, which has another name for `id`.
+/// Upgrades an identity of version 0, in which `id` has another name.
 pub fn upgraded(remote: &FakeRemote, version: u64, json: &[u8]) -> Result<Answer<Option<Value>>, Diagnostics> {
     let json: serde_json::Value =
         serde_json::from_slice(json).map_err(|e| Diagnostic::error("Bad identity", e.to_string()))?;
@@ -62,7 +62,7 @@ pub fn upgraded(remote: &FakeRemote, version: u64, json: &[u8]) -> Result<Answer
     fine(Some(twisted(remote, &format!("identity upgrade {id}"), identity(id))))
 }
 
-/// The configuration of an object: its `name` only.
+/// Returns the configuration of an object, which consists of its `name`.
 pub async fn configuration(remote: &FakeRemote, object: &Value) -> Result<Answer<Value>, Diagnostics> {
     let name = text(object, "name").to_owned();
     call(remote, &format!("generate {name}")).await?;
@@ -76,7 +76,7 @@ pub async fn configuration(remote: &FakeRemote, object: &Value) -> Result<Answer
     fine(twisted(remote, &format!("generate {name}"), config))
 }
 
-/// The objects whose names begin with the prefix.
+/// Returns the objects whose names begin with the prefix in the request.
 pub async fn listed(remote: &FakeRemote, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
     let prefix = request
         .config

@@ -1,5 +1,5 @@
-//! Support for the scenarios: a remote system with its provider, and [`Case`], which plans and applies a configuration with
-//! a state and options.
+//! Support for the scenarios: an in-memory remote system with its provider, and [`Case`], which plans and applies a configuration with a
+//! state and options.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod identity;
@@ -30,14 +30,14 @@ pub struct Recorder(pub Mutex<Vec<Event>>);
 
 impl EventSink for Recorder {
     fn event(&self, event: Event) {
-        // Progress events depend on time, so they are not recorded.
+        // Progress events are not recorded, because they depend on timing.
         if !matches!(event, Event::Progress { .. }) {
             self.0.lock().unwrap().push(event);
         }
     }
 }
 
-/// A configuration with a remote, and the state of its applies.
+/// A configuration, a remote, and the state that applies have produced so far.
 pub struct Case {
     pub remote: FakeRemote,
     pub config: Config,
@@ -54,7 +54,7 @@ pub struct Case {
     pub events: Recorder,
 }
 
-/// The version of Terraform that the executable answers as.
+/// Terraform version that the tests report as the version of the program.
 const ANSWERED_AS: &str = "1.16.0";
 
 pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
@@ -65,7 +65,7 @@ pub fn load(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     (loaded.config, loaded.diagnostics)
 }
 
-/// A configuration with the query files of its directory.
+/// Loads a configuration, including the query files of its directory.
 pub fn load_with_queries(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     let files: MemoryFiles = files.iter().copied().collect();
     let manifest = Manifest::default();
@@ -88,7 +88,7 @@ pub fn errors(problems: &Diagnostics) -> String {
 }
 
 impl Case {
-    /// A case with one file.
+    /// Creates a case with one configuration file.
     pub fn new(main: &str) -> Case {
         Case::with_files(&[("main.tf", main)])
     }
@@ -111,7 +111,7 @@ impl Case {
         case
     }
 
-    /// Gives the objects of the provider identities, with this version of their schema.
+    /// Gives the objects of the provider identities. `version` is the version of the identity schema.
     pub fn identities(&mut self, version: u64) -> &mut Case {
         self.remote.lock().identities = Some(version);
         self
@@ -160,7 +160,7 @@ impl Case {
         }
     }
 
-    /// Plans; returns the result with any diagnostics.
+    /// Makes a plan, which may fail.
     pub fn try_plan(&self) -> (Option<Plan>, Diagnostics) {
         let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         let planning = block_on(engine::planner::plan(self.inputs(&source, &environment), &self.options));
@@ -173,7 +173,7 @@ impl Case {
         (plan, diagnostics)
     }
 
-    /// Plans; returns the claims of the plan on the state.
+    /// Makes a plan, and returns its claims on the state.
     pub fn claims(&self) -> state::Claims {
         let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         let planning = block_on(engine::planner::plan(self.inputs(&source, &environment), &self.options));
@@ -185,27 +185,27 @@ impl Case {
         engine::claims::of_plan(&self.config, &planning.schemas, &planning.plan.unwrap()).unwrap()
     }
 
-    /// Validates the configuration; returns all diagnostics.
+    /// Validates the configuration, and returns all diagnostics.
     pub fn validate(&self) -> Diagnostics {
         let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         block_on(engine::validate::validate(self.inputs(&source, &environment)))
     }
 
-    /// Plans; panics if that fails.
+    /// Makes a plan, and panics if that fails.
     pub fn plan(&self) -> Plan {
         let (plan, diagnostics) = self.try_plan();
         assert!(!diagnostics.has_errors(), "{}", texts(diagnostics.iter()));
         plan.unwrap()
     }
 
-    /// Plans, which must fail; returns the errors.
+    /// Makes a plan that must fail, and returns its errors.
     pub fn plan_errors(&self) -> String {
         let (_, diagnostics) = self.try_plan();
         assert!(diagnostics.has_errors(), "planning should fail");
         errors(&diagnostics)
     }
 
-    /// Applies a plan, with any diagnostics.
+    /// Applies a plan, which may fail, and returns the diagnostics.
     pub fn try_apply(&mut self, plan: &Plan) -> Diagnostics {
         let (source, environment) = (FakeSource(self.remote.clone()), Case::environment());
         let apply = engine::apply::apply(self.inputs(&source, &environment), plan, &self.results);
@@ -223,7 +223,7 @@ impl Case {
         self
     }
 
-    /// Plans, which must succeed, and applies, which must fail; returns the errors.
+    /// Makes a plan, which must succeed, and applies it, which must fail. Returns the errors.
     pub fn apply_errors(&mut self) -> String {
         let plan = self.plan();
         let diagnostics = self.try_apply(&plan);
@@ -250,7 +250,7 @@ impl Case {
         );
     }
 
-    /// The current object at an address.
+    /// Returns the current object at an address.
     pub fn object(&self, address: &str) -> Option<Arc<Object>> {
         self.state
             .instances()
@@ -258,7 +258,7 @@ impl Case {
             .and_then(|(_, _, _, i)| i.current.clone())
     }
 
-    /// An attribute of the current object at an address, as JSON.
+    /// Returns an attribute of the current object at an address, as JSON.
     pub fn attribute(&self, address: &str, name: &str) -> serde_json::Value {
         let object = self
             .object(address)
@@ -270,7 +270,7 @@ impl Case {
         self.object(address).is_some_and(|o| o.status == ObjectStatus::Tainted)
     }
 
-    /// The addresses of the state; deposed objects have a mark.
+    /// Returns the addresses in the state. Deposed objects are marked.
     pub fn addresses(&self) -> Vec<String> {
         let mut out = Vec::new();
         for (resource, _, key, instance) in self.state.instances() {
@@ -312,7 +312,7 @@ pub fn attributes(object: &Object) -> serde_json::Value {
     }
 }
 
-/// The actions of a plan: `+ a`, `~ a`, `- a`, `-/+ a`, `+/- a`, `<= a`, without no-ops.
+/// Returns the actions of a plan in the form `+ a`, `~ a`, `- a`, `-/+ a`, `+/- a`, `<= a`, without no-ops.
 pub fn actions(plan: &Plan) -> Vec<String> {
     let sign = |c: &ResourceChange| {
         Some(match c.action {
@@ -334,7 +334,7 @@ pub fn actions(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// The change of one object.
+/// Returns the change of the object at an address.
 pub fn change<'p>(plan: &'p Plan, address: &str) -> &'p ResourceChange {
     plan.changes
         .iter()
@@ -342,7 +342,7 @@ pub fn change<'p>(plan: &'p Plan, address: &str) -> &'p ResourceChange {
         .unwrap_or_else(|| panic!("no change of {address}"))
 }
 
-/// Time limit of one operation; large, since machines of CI are busy.
+/// Time limit of one operation. It is long, since CI machines may be busy.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(300);
 
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -354,7 +354,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         .expect("things that wait for one another for ever")
 }
 
-/// The state that the results of a running apply add up to.
+/// Sink that builds a state from the results of a running apply.
 #[derive(Default)]
 pub struct Results(pub Mutex<State>);
 

@@ -53,7 +53,7 @@ fn schema(name: &str) -> ProviderSchema {
         ("tags", Type::map(Type::String), "o"),
         // `note` is unknown before each change.
         ("note", Type::String, "c"),
-        // `token` is the provider's configuration at the last creation or update of the object.
+        // `token` is the provider's configured token at the last creation or update of the object.
         ("token", Type::String, "c"),
         // `password` is write-only.
         ("password", Type::String, "ow"),
@@ -94,7 +94,7 @@ fn schema(name: &str) -> ProviderSchema {
     }
 }
 
-/// Starts fake providers under any name, and provisioners.
+/// Plugin source that starts fake providers and provisioners with any name.
 #[derive(Clone)]
 pub struct FakeSource(pub FakeRemote);
 
@@ -147,7 +147,7 @@ pub fn fine<T>(value: T) -> Result<Answer<T>, Diagnostics> {
     })
 }
 
-/// Counts a call as in flight until it is dropped.
+/// Guard that counts a call as in flight.
 struct InFlight<'w>(&'w FakeRemote);
 
 impl<'w> InFlight<'w> {
@@ -165,7 +165,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Returns true if a read comes too fast for the service.
+/// Returns true if a read exceeds the service's limit of reads per second.
 fn is_too_fast(w: &mut super::remote::RemoteData) -> bool {
     let Some(limit) = w.per_second else { return false };
     let now = std::time::Instant::now();
@@ -187,11 +187,11 @@ fn is_too_fast(w: &mut super::remote::RemoteData) -> bool {
 async fn validation(remote: &FakeRemote) {
     let _in_flight = InFlight::new(remote);
     remote.lock().validated += 1;
-    // Yields to other requests, so that the number in flight shows how many run at once.
+    // Other requests can run here, so that the number in flight shows how many are concurrent.
     tokio::task::yield_now().await;
 }
 
-/// Records a call and yields as often as the seed or the test requires. Returns true if the call must fail.
+/// Records a call, and yields as often as the seed or the test requires. Returns true if the call must fail after taking effect.
 pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
     let _in_flight = InFlight::new(remote);
     let (turns, hook, failing, unreachable) = {
@@ -199,7 +199,7 @@ pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> 
         if !w.quiet {
             w.log.push(format!("> {name}"));
         }
-        // The duration of a request depends on the seed, so that requests end in different orders.
+        // The number of yields depends on the seed, so that requests end in different orders.
         let mixed = name
             .bytes()
             .fold(w.seed, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -215,7 +215,7 @@ pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> 
             w.unreachable.contains(name),
         )
     };
-    // The hook is called without the lock, because a hook may use the remote.
+    // The lock is released before the hook is called, because the hook may use the remote.
     if let Some(hook) = hook {
         hook();
     }
@@ -458,7 +458,7 @@ impl Provider for Fake {
                 diagnostics,
             })
         };
-        // A failed operation leaves the prior object.
+        // The call fails, and the prior object is unchanged.
         if call(&self.remote, &name).await? {
             return answer(prior, error("Operation failed", &format!("Could not {name}.")));
         }
@@ -494,7 +494,7 @@ impl Provider for Fake {
         };
         {
             let mut w = self.remote.lock();
-            // The operation has had its effect, but its response is lost.
+            // The operation took effect, but its response is lost.
             if w.lost.contains(&name) {
                 let id = text(if new.is_null() { &prior } else { &new }, "id").to_owned();
                 w.lost_effects.push((verb.into(), id));
@@ -653,7 +653,7 @@ impl Provider for Fake {
         name: &str,
         arguments: Vec<Value>,
     ) -> Result<Result<Value, FunctionError>, Diagnostics> {
-        // Exists after the configuration only.
+        // This function exists only after the provider is configured.
         if name == "sign" {
             let token = self.token()?;
             let signed = format!("{}:{}", token.as_str().unwrap(), arguments[0].as_str().unwrap());

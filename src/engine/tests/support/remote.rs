@@ -11,10 +11,9 @@ pub type Mutation = Arc<dyn Fn(Value) -> Value + Send + Sync>;
 /// Callback at the start of a call.
 pub type Hook = Arc<dyn Fn() + Send + Sync>;
 
-/// State of the remote: objects, log and settings. Calls are named by their verb and an argument (`name`, `query`, `token`,
-/// `text`): `create a`, `update a`, `delete a`, `read a`, `plan a`, `data q`, `configure token`, `provision text`, `open n`,
-/// `renew n`, `close n`, `call f x`. The mutation of an identity is named by the call, with `identity` before it: `identity
-/// plan a`.
+/// State of the remote: objects, log and settings. Calls are named by their verb and an argument (`name`, `query`, `token`, `text`):
+/// `create a`, `update a`, `delete a`, `read a`, `plan a`, `data q`, `configure token`, `provision text`, `open n`, `renew n`, `close n`,
+/// `call f x`. The key of a mutation of an identity is the name of the call, prefixed with `identity`: `identity plan a`.
 #[derive(Default)]
 pub struct RemoteData {
     /// Remote objects, by their identifiers.
@@ -23,27 +22,28 @@ pub struct RemoteData {
     pub log: Vec<String>,
     /// Calls that return an error and have no effect.
     pub failing: HashSet<String>,
-    /// Create calls that return an error together with the new object.
+    /// Creation calls that return an error together with the new object.
     pub half: HashSet<String>,
     /// Calls that do not reach the provider.
     pub unreachable: HashSet<String>,
-    /// Calls that take effect, and whose response is lost.
+    /// Calls that take effect but whose response is lost.
     pub lost: HashSet<String>,
-    /// Effects of the calls whose response was lost: the verb, and the identity of the object.
+    /// Effects of calls whose response was lost: the verb, and the identity of the object.
     pub lost_effects: Vec<(String, String)>,
-    /// Number of yields of these calls; for all others it comes from the seed.
+    /// Number of yields in these calls. For other calls it comes from the seed.
     pub turns: HashMap<String, u64>,
     /// A seed for the order in which calls end.
     pub seed: u64,
     /// Hooks for the start of calls.
     pub hooks: HashMap<String, Hook>,
-    /// Mutations of responses that contain an object; those of `upgrade` and `import` are named by the identifier.
+    /// Mutations of responses that contain an object, by the name of the call. Mutations of `upgrade` and `import` responses are named by
+    /// the object's ID.
     pub mutations: HashMap<String, Mutation>,
     /// Set the flag of the legacy type system in responses.
     pub legacy: bool,
     /// Record the operations on an object in its private data.
     pub notes: bool,
-    /// The paths that a plan returns as requiring replacement, by object name.
+    /// For each object name, the path that a plan returns as requiring replacement.
     pub replaced_for: HashMap<String, Path>,
     /// The number of objects that an import returns, by identifier.
     pub imported: HashMap<String, usize>,
@@ -70,25 +70,25 @@ pub struct RemoteData {
     pub generates: bool,
     /// Source of each object whose move was requested from the provider: provider and resource type.
     pub moved: Vec<String>,
-    /// Private data in the plan calls for each planned change.
+    /// Private data in the plan requests that produced each applied change.
     pub planned_private: Vec<Vec<u8>>,
-    /// The number of calls in flight, and its maximum.
+    /// Number of calls in flight, and its maximum.
     pub in_flight: usize,
     pub most_in_flight: usize,
-    /// The time that a read takes, and the number of reads a second beyond which it is refused.
+    /// Duration of a read, and the number of reads per second above which reads are throttled.
     pub latency: std::time::Duration,
     pub per_second: Option<usize>,
-    /// The times of the latest reads that were not refused, and the number of all reads.
+    /// Times of recent reads that were not throttled, and the number of all reads.
     pub latest_reads: std::collections::VecDeque<std::time::Instant>,
     pub reads: usize,
-    /// The number of next reads that are refused because they come too fast.
+    /// Number of upcoming reads that will be throttled.
     pub throttled: usize,
     /// The number of validated configurations.
     pub validated: usize,
 }
 
 impl RemoteData {
-    /// The private data of an object with another entry.
+    /// Returns the private data of an object with one more entry.
     pub fn noted(&self, mut private: Vec<u8>, note: &str) -> Vec<u8> {
         if self.notes {
             private.extend_from_slice(note.as_bytes());
@@ -131,7 +131,7 @@ impl FakeRemote {
         self.lock().hooks.insert(call.into(), Arc::new(hook));
     }
 
-    /// The calls since the last time in the order of their starts, without reads and plans.
+    /// Returns the calls since the last call of this function, without reads and plans, in the order of their starts.
     pub fn changes(&self) -> Vec<String> {
         let log = std::mem::take(&mut self.lock().log);
         log.iter()
@@ -141,12 +141,12 @@ impl FakeRemote {
             .collect()
     }
 
-    /// All calls since the last time.
+    /// Returns all calls since the last call of this function.
     pub fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.lock().log)
     }
 
-    /// The object with this name: its attributes.
+    /// Returns the attributes of the object with this name.
     pub fn named(&self, name: &str) -> Option<Value> {
         self.lock()
             .objects
@@ -184,7 +184,7 @@ impl FakeRemote {
     }
 }
 
-/// An object with one attribute changed.
+/// Returns an object with one attribute changed.
 pub fn with(object: &Value, attribute: &str, value: Value) -> Value {
     object.map_parts(|part, old| match part {
         cty::value::Part::Attribute(name) if &**name == attribute => value.clone(),

@@ -54,9 +54,9 @@ fn what_a_full_disk_refuses_does_not_begin_and_no_outcome_is_lost() {
     assert!(unsaved.to_string().contains("space"), "{unsaved}");
     writer.outcome(outcome("a.d"));
     assert!(writer.wants_compaction());
-    // The state was saved after the first outcome, which has freed space.
+    // Saving the state after the first outcome has freed space.
     writer.compact(number, Base::default());
-    // Compaction runs in the thread, before or after this request.
+    // The thread may do the compaction before or after this request.
     let _ = writer.sync().wait();
     writer.sync().wait().unwrap();
     assert!(!writer.wants_compaction());
@@ -102,7 +102,7 @@ fn those_who_wait_at_the_same_time_are_answered_once_each() {
     assert!(!path.exists());
 }
 
-/// Waits for a future as an executor does.
+/// Runs a future as a simple executor.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Thread(std::thread::Thread);
     impl std::task::Wake for Thread {

@@ -73,13 +73,13 @@ impl Model {
                 about("name")
             }
             12 if self.dialect == Dialect::Fake => {
-                // A block with another type has another object.
+                // An object of another type is another object.
                 self.blocks[at].provider ^= 1;
                 self.renumber(at);
                 about("type")
             }
             13 => {
-                // A block in another module has another object.
+                // An object in another module is another object.
                 let module = if self.modules.is_empty() || r.percent(40) {
                     None
                 } else {
@@ -94,7 +94,7 @@ impl Model {
                 "configuration of the second provider".into()
             }
             14 if n > 1 && at > 0 => {
-                // The direction of dependencies is reversed: an earlier block may refer to a later one from now on.
+                // Reverses the direction of possible dependencies: the earlier block may now refer to the later one.
                 let mut moved = self.blocks.remove(at - 1);
                 let mut other = self.blocks.remove(at - 1);
                 other.refs.retain(|x| x.to != moved.number);
@@ -116,8 +116,8 @@ impl Model {
         }
     }
 
-    /// Moves a block to another key, module or module name, with `moved` blocks. It must be the last change of a step: the
-    /// targets must be declared.
+    /// Moves a block to another key, module or module name, with `moved` blocks. It must be the last change of a step, because later
+    /// changes could remove the targets of the moves.
     pub fn relocate(&mut self, r: &mut Random) -> String {
         let before = self.clone();
         let what = self.try_relocate(r);
@@ -189,7 +189,7 @@ impl Model {
         }
     }
 
-    /// Returns the address of a resource in the first instance of its module; `None` if that is not one instance.
+    /// Returns the address of a resource in the first instance of its module; `None` if the module has no instance.
     fn one_place(&self, at: usize) -> Option<String> {
         let block = &self.blocks[at];
         let local = self.local_name(block);
@@ -199,7 +199,8 @@ impl Model {
         Some(format!("module.{}{key}.{local}", call.name))
     }
 
-    /// Moves a block to another module, and removes references that are valid in the old module only.
+    /// Moves a block to another module, and removes the `depends_on` and trigger references from and to it, which are valid only within a
+    /// module.
     fn move_to_module(&mut self, number: u32, module: Option<usize>) {
         if self.token == Some(number) {
             self.token = None;
@@ -215,7 +216,7 @@ impl Model {
         }
     }
 
-    /// Assigns another number to a block, as if it were another resource.
+    /// Gives a block another number, which makes it another resource.
     fn renumber(&mut self, at: usize) -> u32 {
         let old = self.blocks[at].number;
         let new = self.next;
@@ -254,7 +255,7 @@ impl Model {
     }
 }
 
-/// The moves of instances whose keys are removed: to new keys, in order.
+/// Returns moves from the removed instance keys to the added ones, in order.
 fn rekeyed(module: Option<usize>, place: &str, old: &Repetition, new: &Repetition) -> Vec<Moved> {
     let (old, new) = (old.keys(), new.keys());
     let gone = old.iter().filter(|k| !new.contains(k));

@@ -1,13 +1,13 @@
-//! Random configurations and random changes of them. A [`Model`] is a list of blocks in the root module or in others;
-//! references lead to earlier blocks only. A model can be written as configuration files in both dialects, and has the expected
-//! instances and dependencies.
+//! Random configurations and random changes of them. A [`Model`] is a list of blocks in the root module or in called modules. References
+//! lead to earlier blocks only. A model can be written as configuration files in both dialects, and predicts the instances and
+//! dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 mod change;
 mod text;
 
-/// Pseudo-random numbers of a seed.
+/// Generator of pseudo-random numbers from a seed.
 pub struct Random(u64);
 
 impl Random {
@@ -16,7 +16,7 @@ impl Random {
     }
 
     pub fn next(&mut self) -> u64 {
-        // SplitMix64: the same seed gives the same numbers everywhere.
+        // SplitMix64, so that a seed gives the same numbers on every platform and with every version.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// The type of a resource, with its arguments.
+/// Kind of the generated resources.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "two tests share this file, and each speaks one of them")]
 pub enum Dialect {
@@ -94,19 +94,19 @@ pub struct Reference {
 /// A resource.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// The number of the block, which identifies its objects and never changes.
+    /// The number of the block. It is part of the names of its objects.
     pub number: u32,
     pub label: String,
-    /// The module; `None` is the root module.
+    /// Index of the module; `None` for the root module.
     pub module: Option<usize>,
     pub data: bool,
-    /// The provider configuration.
+    /// Index of the provider configuration.
     pub provider: usize,
     pub repetition: Repetition,
     pub cbd: bool,
     pub literal: u64,
     pub forced: u64,
-    /// The references in the value.
+    /// References in the argument `value`.
     pub refs: Vec<Reference>,
     /// The references of `replace_triggered_by`.
     pub forced_refs: Vec<Reference>,
@@ -135,15 +135,15 @@ pub struct Moved {
 #[derive(Clone)]
 pub struct Model {
     pub dialect: Dialect,
-    /// The blocks; references lead to earlier ones.
+    /// Blocks. References lead to earlier ones.
     pub blocks: Vec<Block>,
-    /// The module calls; their files are in `m0`, `m1`, ….
+    /// Module calls. Module `i` has its files in the directory `m<i>`.
     pub modules: Vec<Call>,
-    /// The resource that the configuration of the second provider refers to.
+    /// Number of the resource to which the configuration of the second provider refers.
     pub token: Option<u32>,
     /// The moves of this step.
     pub moved: Vec<Moved>,
-    /// The addresses of `removed` blocks, and whether they destroy.
+    /// Addresses of `removed` blocks, each with its argument `destroy`.
     pub removed: Vec<(String, bool)>,
     next: u32,
 }
@@ -174,7 +174,8 @@ impl Model {
         for _ in 0..1 + r.below(size) {
             let before = model.clone();
             model.add(r);
-            // A reference into a module with several instances depends on all of its outputs, which may close a cycle.
+            // A reference into a module with several instances depends on all outputs of the module, which may close a cycle. Then the
+            // reference is not used.
             if model.has_circle() {
                 model = before;
             }
@@ -204,7 +205,7 @@ impl Model {
     }
 
     fn add(&mut self, r: &mut Random) {
-        // Often inserted before the end, so that the order of blocks is not that of their numbers.
+        // Most new blocks are inserted before the end, so that the order of blocks differs from that of their numbers.
         let at = if r.percent(60) {
             self.blocks.len()
         } else {
@@ -290,7 +291,7 @@ impl Model {
         }
     }
 
-    /// The name in references within its module.
+    /// Returns the name of the block in references within its module.
     fn local_name(&self, block: &Block) -> String {
         let data = if block.data { "data." } else { "" };
         format!("{data}{}.{}", self.ty(block), block.label)
@@ -307,7 +308,7 @@ impl Model {
         self.modules.get(m).map_or("", |call| &call.name)
     }
 
-    /// The expected managed instances.
+    /// Returns the managed instances that are expected after an apply.
     pub fn instances(&self) -> Vec<Expected> {
         let mut out: Vec<Expected> = self
             .blocks
@@ -342,8 +343,8 @@ impl Model {
         out
     }
 
-    /// The direct dependencies of each block, by number. A reference into a module with several instances depends on all its
-    /// outputs.
+    /// Returns the direct dependencies of each block, by number. A reference into a module with several instances depends on all outputs of
+    /// the module.
     fn direct(&self) -> BTreeMap<u32, BTreeSet<u32>> {
         let mut outputs: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
         let mut of: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -374,7 +375,7 @@ impl Model {
         of
     }
 
-    /// The direct and indirect dependencies of each block; a block on a cycle depends on itself.
+    /// Returns the direct and indirect dependencies of each block. A block on a cycle depends on itself.
     fn closure(&self) -> BTreeMap<u32, BTreeSet<u32>> {
         let mut all = self.direct();
         loop {
@@ -396,7 +397,7 @@ impl Model {
         self.closure().iter().any(|(n, of)| of.contains(n))
     }
 
-    /// The managed dependencies of each managed block, direct and indirect, by configuration address.
+    /// Returns the direct and indirect dependencies between managed blocks, by configuration address.
     pub fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
         let address = |n: &u32| self.block(*n).filter(|b| !b.data).map(|b| self.config_address(b));
         self.closure()
@@ -405,8 +406,8 @@ impl Model {
             .collect()
     }
 
-    /// The managed blocks with effective create_before_destroy, by configuration address: those among the selected ones that
-    /// set it, and their dependencies.
+    /// Returns the configuration addresses of managed blocks that are replaced with create_before_destroy: the selected ones that set it,
+    /// and their dependencies.
     pub fn creates_first(&self, worked_on: impl Fn(&str) -> bool) -> BTreeSet<String> {
         let dependencies = self.dependencies();
         let mut out = BTreeSet::new();

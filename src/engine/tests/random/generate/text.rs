@@ -1,4 +1,4 @@
-//! The configuration files of a model.
+//! Renders a model as configuration files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ impl Repetition {
         }
     }
 
-    /// Returns the expression that differs between instances.
+    /// Returns an expression whose value differs between instances.
     fn own_key(&self) -> &'static str {
         match self {
             Repetition::One => "",
@@ -28,7 +28,7 @@ impl Repetition {
         }
     }
 
-    /// Returns an expression that joins an attribute of all instances in one string.
+    /// Returns an expression that joins an attribute of all instances to one string.
     fn all(&self, what: &str, attribute: &str) -> String {
         match self {
             Repetition::One => format!("{what}.{attribute}"),
@@ -39,7 +39,7 @@ impl Repetition {
 }
 
 impl Model {
-    /// References to blocks outside of the module become arguments of the call.
+    /// Renders a reference. References to blocks outside the module are passed in as arguments of the module call.
     fn reference(
         &self,
         from: Option<usize>,
@@ -141,7 +141,7 @@ impl Model {
         out.push_str("}\n\n");
     }
 
-    /// The configuration files.
+    /// Returns the names and texts of the configuration files.
     pub fn files(&self) -> Vec<(String, String)> {
         let mut inputs = BTreeMap::new();
         let mut texts: BTreeMap<Option<usize>, String> = BTreeMap::new();
@@ -150,7 +150,7 @@ impl Model {
             self.write_block(block, &mut text, &mut inputs);
             texts.entry(block.module).or_default().push_str(&text);
         }
-        // The outputs that other modules refer to, and their references within the module.
+        // The outputs to which other modules refer, and the references from which they take their values.
         let mut outputs: BTreeMap<(usize, String), String> = BTreeMap::new();
         for block in &self.blocks {
             for reference in block.refs.iter().chain(&block.forced_refs) {
@@ -213,8 +213,8 @@ impl Model {
         out
     }
 
-    /// Writes outputs and checks of the root module: outputs that are null at times, depend on several objects and locals, or
-    /// are known before apply.
+    /// Writes outputs and checks of the root module. Some outputs are null at times, depend on several objects and locals, or are known
+    /// before apply.
     fn write_conclusions(&self, root: &mut String) {
         let managed: Vec<&Block> = self.blocks.iter().filter(|b| b.module.is_none() && !b.data).collect();
         for block in &managed {
