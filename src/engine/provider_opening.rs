@@ -82,8 +82,8 @@ pub async fn open(
         .find(|s| s.address == address.block())
         .and_then(|s| s.block);
     let written = block.map(|b| (&*b.body, &schema.provider));
-    let running = providers.unconfigured(&address.provider).await.map_err(fail)?;
-    let answer = running.validate_provider(value.clone()).await.map_err(fail)?;
+    let validated = providers.validate_config(&address.provider, value.clone()).await;
+    let answer = validated.map_err(fail)?;
     let mut problems = located(answer.diagnostics, written, address);
     // The provider reports missing arguments, but cannot know that the whole block is missing.
     if problems.has_errors() && block.is_none() && schema.provider.block.attributes.values().any(|a| a.required) {

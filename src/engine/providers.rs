@@ -11,7 +11,7 @@ use futures::stream::FuturesUnordered;
 use provider::{Provider, ProviderSchema, ProviderSource, Provisioner, Schemas, StartError};
 use state::State;
 use syntax::{Diagnostic, Diagnostics};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, RwLock};
 
 use crate::functions::Functions;
 use crate::lanes::Lanes;
@@ -29,6 +29,8 @@ pub struct Providers<'s> {
     configured: Mutex<BTreeMap<AbsProviderConfig, Value>>,
     provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
     functions: Functions<'s>,
+    /// Held for reading while a process validates the value of a configuration that is not its own, so that it is not closed then.
+    lent: RwLock<()>,
     /// Lanes that measure the requests of the providers.
     lanes: Option<Arc<Lanes>>,
 }
@@ -175,6 +177,7 @@ impl<'s> Providers<'s> {
             configured: Mutex::default(),
             provisioners: running_provisioners,
             functions,
+            lent: RwLock::default(),
             lanes: None,
         };
         Started { providers, diagnostics }
@@ -283,9 +286,27 @@ impl<'s> Providers<'s> {
         })
     }
 
-    /// Takes the process of an open provider configuration, which the caller closes. Nothing may use the configuration afterwards.
-    pub(crate) async fn take(&self, address: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
-        self.open.lock().await.remove(address)
+    /// Has a provider validate the value of one of its configurations.
+    pub(crate) async fn validate_config(
+        &self,
+        provider: &addrs::Provider,
+        value: Value,
+    ) -> Result<provider::Answer<()>, Diagnostics> {
+        // The process may be that of another configuration.
+        let _lent = self.lent.read().await;
+        self.unconfigured(provider).await?.validate_provider(value).await
+    }
+
+    /// Closes an open provider configuration, which nothing may use afterwards.
+    pub(crate) async fn close_one(&self, address: &AbsProviderConfig) {
+        let running = {
+            let _not_lent = self.lent.write().await;
+            self.open.lock().await.remove(address)
+        };
+        // A configuration that could not be opened has no process.
+        if let Some(running) = running {
+            running.close().await;
+        }
     }
 
     /// Returns the provider that is called for an object of an open provider configuration.

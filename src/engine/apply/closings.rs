@@ -3,12 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use addrs::AbsProviderConfig;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use provider::Provider;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::context::OperationContext;
@@ -22,9 +21,9 @@ pub(super) struct Closings<'a> {
     providers: &'a Providers<'a>,
     /// Number of operations that each configuration still has to carry out.
     left: HashMap<&'a AbsProviderConfig, AtomicUsize>,
-    /// `None` once no operation is left that could end.
-    ended: Mutex<Option<UnboundedSender<Arc<dyn Provider>>>>,
-    closing: tokio::sync::Mutex<UnboundedReceiver<Arc<dyn Provider>>>,
+    /// Sends the configurations without operations to [`Closings::close_ended`]; `None` after the last operation of the apply.
+    ended: Mutex<Option<UnboundedSender<&'a AbsProviderConfig>>>,
+    closing: tokio::sync::Mutex<UnboundedReceiver<&'a AbsProviderConfig>>,
 }
 
 impl<'a> Closings<'a> {
@@ -66,19 +65,15 @@ impl<'a> Closings<'a> {
     }
 
     /// Counts the end of an operation. After the last one of a configuration, [`Closings::close_ended`] ends its process.
-    pub(super) async fn count_end(&self, address: &AbsProviderConfig) {
-        let Some(left) = self.left.get(address) else { return };
-        if left.fetch_sub(1, Ordering::AcqRel) != 1 {
-            return;
-        }
-        // A configuration that could not be opened has no process.
-        let Some(process) = self.providers.take(address).await else {
+    pub(super) fn count_end(&self, address: &AbsProviderConfig) {
+        let Some((address, left)) = self.left.get_key_value(address) else {
             return;
         };
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ended) = &*ended {
+        if left.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(ended) = &*self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        {
             // The receiver lives as long as the sender.
-            let _ = ended.send(process);
+            let _ = ended.send(address);
         }
     }
 
@@ -90,13 +85,13 @@ impl<'a> Closings<'a> {
     /// Ends processes side by side with the operations, which must not wait: a plugin may take seconds to end. Returns
     /// after [`Closings::finish`], when all of them have ended.
     pub(super) async fn close_ended(&self) {
-        let mut processes = self.closing.lock().await;
+        let mut ended = self.closing.lock().await;
         let mut closing = FuturesUnordered::new();
         let mut more = true;
         while more || !closing.is_empty() {
             tokio::select! {
-                process = processes.recv(), if more => match process {
-                    Some(process) => closing.push(async move { process.close().await }),
+                address = ended.recv(), if more => match address {
+                    Some(address) => closing.push(self.providers.close_one(address)),
                     None => more = false,
                 },
                 Some(()) = closing.next(), if !closing.is_empty() => {}

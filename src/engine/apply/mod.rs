@@ -466,7 +466,7 @@ impl Applier<'_> {
         }
         begun.end(result.is_ok());
         if change.action != Action::Forget {
-            self.closings.count_end(&change.provider).await;
+            self.closings.count_end(&change.provider);
         }
         if !self.ephemerals.is_empty() {
             self.ephemerals.used(&Block::Resource(change.address.config())).await;
