@@ -183,7 +183,7 @@ async fn locks_are_those_of_terraform() {
     let body: Json = serde_json::from_slice(&created.body).unwrap();
     assert_eq!(body, json!({"TagKey": "tencentcloud-terraform-lock", "TagValue": tag}));
     store.unlock("dev", &id).await.unwrap();
-    // The tag of another program that is about to lock, or was killed in that state.
+    // The tag of another program that is creating its lock, or was killed before it had created it.
     account.lock().unwrap().tags.insert(tag.clone());
     let error = store.lock("dev", LockInfo::of_this_process("x")).await.unwrap_err();
     let text = error.into_diagnostics().0[0].detail.clone();

@@ -30,7 +30,7 @@ fn net(caller: &Caller) -> net::Client {
     let client = net::Client::new(NetSettings {
         environment,
         hosts: config.hosts,
-        // The same directories as for commands.
+        // Commands search the same directories for credentials helpers.
         helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
         terraform_version: caller.version.to_owned(),
         product: PRODUCT.to_owned(),

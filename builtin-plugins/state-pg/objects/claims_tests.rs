@@ -1,4 +1,4 @@
-//! A model of the locks. All interleavings of small cases are explored.
+//! A model of the locks. The tests explore all interleavings of small cases.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ struct Model {
 struct Explored {
     /// Sets of runs that held their locks at the same time.
     together: BTreeSet<Vec<usize>>,
-    /// Final steps of the runs.
+    /// Combinations of the final steps of all runs.
     ends: BTreeSet<Vec<Step>>,
 }
 

@@ -57,7 +57,7 @@ enum Write {
     LockLost,
 }
 
-/// What is written.
+/// Content of a write.
 enum Work<'w> {
     /// A state, and the revision that it is based on.
     State(&'w Document, Option<i64>),

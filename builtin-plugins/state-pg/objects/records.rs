@@ -171,8 +171,8 @@ impl Transaction<'_> {
             ..current.clone()
         };
         let (revision, mut made) = self.write(effect.difference, head).await?;
-        // The run's own changes of the head are written at its end, when they are found by comparison with the known head, so that is not
-        // changed here.
+        // The known head stays unchanged, because the run's own changes of the head are found at its end, by comparison with the known
+        // head.
         made.after.head = known.head.clone();
         Ok((revision, made))
     }
