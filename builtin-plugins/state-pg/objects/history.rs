@@ -159,7 +159,8 @@ async fn query(connection: &Connection, schema: &Schema, sql: &str) -> Result<Re
     connection
         .batch_execute(&schema.sql("SET LOCAL search_path = {S}"))
         .await?;
-    // The text is prepared first, which the server refuses for more than one statement. Only then it is safe to put it in parentheses.
+    // The text is prepared first, because the server refuses to prepare more than one statement. A single statement can safely be put in
+    // parentheses.
     let statement = connection.prepare(sql).await?;
     let columns: Vec<&str> = statement.columns().iter().map(|column| column.name()).collect();
     if columns.is_empty() {
