@@ -1,4 +1,4 @@
-//! Signatures of requests to the storage.
+//! Authorization of requests to Azure Storage.
 
 #![expect(clippy::disallowed_methods, reason = "a signed request has the time in it")]
 
@@ -11,16 +11,16 @@ use monoform_sdk::{Diagnostic, Result};
 use sha2::Sha256;
 use store_client::{Failure, HeaderMap, HeaderValue, Method, Url};
 
-/// Version of the REST API.
+/// Version of the storage REST API.
 const VERSION: &str = "2023-11-03";
 
-/// Credentials of requests to the storage.
+/// Credentials for requests to the storage account.
 pub(crate) enum Access {
     /// Name and key of the account.
     Key(String, Vec<u8>),
-    /// Shared access signature, as a query.
+    /// Shared access signature (SAS), in the form of a query string.
     Signature(String),
-    /// Token of Entra ID.
+    /// Access token of Entra ID.
     Token,
 }
 
@@ -33,12 +33,12 @@ impl Access {
                 "The key of the storage account is no Base64.",
             )
         })?;
-        // The read-only secondary endpoint has another name, but signatures are made with that of the account.
+        // The name of the read-only secondary endpoint has a suffix, but signatures contain the account name without it.
         let account = account.strip_suffix("-secondary").unwrap_or(account);
         Ok(Access::Key(account.to_owned(), key))
     }
 
-    /// Signs a request. The caller has added a token.
+    /// Signs a request. An access token is not added here, but by the caller.
     pub fn sign(
         &self,
         method: &Method,

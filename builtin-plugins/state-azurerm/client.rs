@@ -39,7 +39,7 @@ const QUERY: &AsciiSet = &NAME.add(b'/').add(b':');
 pub(crate) struct Client {
     settings: Settings,
     access: Access,
-    /// Address of the account's blobs.
+    /// URL of the account's blob service.
     blobs: Url,
     /// IDs of the leases that this client holds, by the names of blobs.
     leases: Mutex<BTreeMap<String, String>>,
@@ -89,7 +89,7 @@ fn code(answer: &Answer) -> String {
 }
 
 impl Client {
-    /// Creates a client; looks up the address and the key of the account if the settings require it.
+    /// Creates a client. If the settings require it, the URL and the key of the account are requested first.
     pub async fn connect(settings: Settings) -> Result<Client> {
         let mut blobs = format!("https://{}.blob.{}", settings.account, settings.cloud.suffix);
         if settings.lookup || matches!(settings.how, How::LookedUp) {
@@ -187,7 +187,7 @@ impl Client {
             }
         }
         let length = body.as_ref().map_or(0, Vec::len);
-        // The service requires the header Content-Length, also for an empty body.
+        // The service requires the header Content-Length even if there is no body.
         let body = body.or_else(|| (method == Method::PUT).then(Vec::new)).map(Bytes::from);
         let mut make = || {
             let (mut url, mut headers) = (url.clone(), all.clone());
@@ -198,8 +198,8 @@ impl Client {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// Reads the properties of a blob; `None` if it does not exist. A lease that this client holds is sent along, so the
-    /// request fails if the lease is lost.
+    /// Reads the properties of a blob; `None` if it does not exist. The request contains the ID of a lease that this client holds, so it
+    /// fails if the lease is lost.
     async fn properties(&self, about: About<'_>, blob: &str) -> Result<Option<Properties>> {
         self.properties_under(about, blob, self.lease(blob)).await
     }
@@ -214,8 +214,8 @@ impl Client {
         let answer = self.send(about, Method::HEAD, (blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(Properties::from_answer(&answer))),
-            // Only a missing blob means no state. A missing container is an error: the configuration probably
-            // has a wrong name.
+            // Only a missing blob means that there is no state. A missing container is an error, because the configured name is probably
+            // wrong.
             404 if code(&answer) != "ContainerNotFound" => Ok(None),
             _ => Err(self.problem(about, &answer)),
         }
@@ -230,7 +230,7 @@ impl Client {
         properties: Option<&Properties>,
     ) -> Result<Written> {
         let lease = self.lease(blob);
-        // Writing a blob replaces its metadata, and with them the holder of the lock.
+        // Writing a blob replaces its metadata, which contain the holder of the lock, so they are sent again.
         let metadata = properties.map(Properties::headers).unwrap_or_default();
         let mut headers = vec![
             ("x-ms-blob-type", "BlockBlob"),
@@ -255,7 +255,7 @@ impl Client {
     /// Sets or removes the holder in the metadata of a leased blob.
     async fn put_holder(&self, about: About<'_>, blob: &str, lease: &str, info: Option<&LockInfo>) -> Result<()> {
         self.hold(blob, Some(lease));
-        // Metadata are replaced as a whole, so those of other programs are read and sent along.
+        // Setting metadata replaces all of them, so those of other programs are read first and sent again.
         let mut properties = self.properties(about, blob).await?.unwrap_or(Properties {
             is_leased: true,
             metadata: BTreeMap::new(),
@@ -354,7 +354,7 @@ impl Client {
             _ => String::new(),
         };
         let message = xml::tag(&text, "Message").unwrap_or_default();
-        // The second line has the ID of the request, which is of use to the support only.
+        // The second line contains only the ID of the request, for Azure's support.
         let message = message.lines().next().unwrap_or_default().trim_end_matches('.');
         let detail = answer.describe(about.what, &code, message, advice.trim_start());
         Diagnostic::error(about.summary, detail).into()
@@ -389,7 +389,7 @@ impl LockedStore for Client {
         let headers: Vec<(&str, &str)> = lease.iter().map(|id| ("x-ms-lease-id", id.as_str())).collect();
         let answer = self.send(about, Method::GET, (&blob, ""), &headers, None).await?;
         match answer.status.as_u16() {
-            // A lock creates an empty blob if there is no state yet.
+            // Locking creates an empty blob if there is no state yet.
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
             404 if code(&answer) != "ContainerNotFound" => Ok(None.into()),
             _ => Err(self.problem(about, &answer)),
@@ -449,7 +449,7 @@ impl LockedStore for Client {
     }
 }
 
-/// Lease that locks a state; its holder is in the metadata of the blob.
+/// Lease that locks a state. The holder is recorded in the metadata of the blob.
 struct LockLease<'c> {
     client: &'c Client,
     blob: String,
@@ -480,7 +480,7 @@ impl LockRecord for LockLease<'_> {
         }
         let headers = [
             ("x-ms-lease-action", "acquire"),
-            // The lease has no end: one that expires would have to be renewed during long operations.
+            // An infinite lease: one that expires would have to be renewed during long operations.
             ("x-ms-lease-duration", "-1"),
             ("x-ms-proposed-lease-id", info.id.as_str()),
         ];
@@ -498,7 +498,7 @@ impl LockRecord for LockLease<'_> {
             ..info.clone()
         };
         if let Err(mut problems) = client.put_holder(about, blob, &id, Some(&info)).await {
-            // A lease without a holder would block others without naming anybody.
+            // A lease whose holder is not recorded would block others without telling by whom, so it is released.
             let released = client.release_lease(about, blob, &id).await;
             client.hold(blob, None);
             if let Err(more) = released {
@@ -512,7 +512,7 @@ impl LockRecord for LockLease<'_> {
     async fn find(&self, summary: &str) -> Result<Option<Found>> {
         let (client, blob) = (self.client, &self.blob);
         let what = client.what("Looking up the lease of", blob);
-        // A lost lease that is sent along would make the service refuse the request.
+        // The request must not contain a lost lease, because the service would refuse it.
         let properties = client
             .properties_under(About { summary, what: &what }, blob, None)
             .await?;
@@ -538,7 +538,7 @@ impl LockRecord for LockLease<'_> {
             summary: UNLOCK,
             what: &what,
         };
-        // The holder is removed first, since metadata can only be written under the lease.
+        // The holder is removed first, because metadata of a leased blob can be written only with the lease.
         client.put_holder(about, blob, id, None).await?;
         client.release_lease(about, blob, id).await?;
         client.hold(blob, None);
@@ -547,7 +547,7 @@ impl LockRecord for LockLease<'_> {
 }
 
 impl Client {
-    /// Creates an empty blob if none exists. Several programs that do this at the same time get the same result.
+    /// Creates an empty blob if none exists. If several programs do this at the same time, all succeed.
     async fn make_empty(&self, about: About<'_>, blob: &str) -> Result<()> {
         let headers = [
             ("x-ms-blob-type", "BlockBlob"),

@@ -3,16 +3,16 @@
 use serde_json::Value as Json;
 use store_client::{Failure, HeaderMap, HttpClient, Method, StatusCode, Url};
 
-/// Addresses of the services that are used here.
+/// URLs of the services of a cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cloud {
-    /// Address of Entra ID: `https://login.microsoftonline.com`.
+    /// URL of Entra ID, such as `https://login.microsoftonline.com`.
     pub login: String,
-    /// Address of the Resource Manager: `https://management.azure.com`.
+    /// URL of the Resource Manager, such as `https://management.azure.com`.
     pub manager: String,
-    /// Resource of tokens for the storage.
+    /// Resource (audience) of tokens for Azure Storage.
     pub storage: String,
-    /// Domain of storage accounts: `core.windows.net`.
+    /// Domain suffix of storage accounts, such as `core.windows.net`.
     pub suffix: String,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn named(name: &str) -> Option<Cloud> {
     }
 }
 
-/// Reason why the metadata of a server describe no cloud.
+/// Reason why the metadata of a server do not describe a cloud.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CloudError {
     #[error("{host:?} is not the name of a server: {source}")]

@@ -114,7 +114,7 @@ fn is_account(name: &str) -> bool {
     (3..=24).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
-/// Returns true if a container can have this name. Names that begin with `$` are Azure's own, and may be used.
+/// Returns true if a container can have this name. Names that begin with `$` are reserved by Azure, but can be used.
 fn is_container(name: &str) -> bool {
     let plain = name.strip_prefix('$').unwrap_or(name);
     (3..=63).contains(&name.len())

@@ -1,16 +1,15 @@
 //! The state store `azurerm`: states as block blobs of a container in Azure Storage.
 //!
-//! The default workspace is the blob `KEY`, every other one `KEYenv:NAME`. A lock is an infinite lease of the blob, whose ID is
-//! the ID of the lock; its holder is in the metadata of the blob.
+//! The default workspace is the blob `KEY`, any other workspace is `KEYenv:NAME`. A lock is an infinite lease of the blob, and the lock ID
+//! is the lease ID. The holder is recorded in the metadata of the blob.
 //!
-//! - [`config`]: the arguments; [`settings`]: their effective values, with those of the environment; [`clouds`]: service
-//!   addresses of a cloud.
+//! - [`config`]: the arguments; [`settings`]: their effective values, including the environment; [`clouds`]: service addresses of a cloud.
 //! - [`login`]: tokens of Entra ID, by certificates, secrets, federated tokens, managed identities, and the Azure CLI.
 //! - [`access`]: signatures by account key, by shared access signature, or by token. [`manager`]: address and keys of the account
 //!   from the Resource Manager.
-//! - [`client`]: the blobs and leases. It makes its own requests: the official library is young and has no account keys, and
-//!   `object_store` knows neither leases nor the metadata of a blob.
-//! - [`vault`]: keys of Key Vault for the key provider `azure_vault`, whose credentials are those of this backend.
+//! - [`client`]: the blobs and leases. It makes its own requests, because the official library does not support account keys, and
+//!   `object_store` supports neither leases nor metadata of blobs.
+//! - [`vault`]: keys of Key Vault for the key provider `azure_vault`, which has the same credential arguments as this backend.
 
 mod access;
 mod client;
@@ -31,7 +30,7 @@ use store_client::guard::Guarded;
 pub use config::Config;
 pub use vault::Vault;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "azurerm";
 
 #[must_use]

@@ -1,6 +1,6 @@
-//! Tokens of Entra ID.
+//! Access tokens of Entra ID.
 //!
-//! The first method whose settings are complete is used; if it fails, no other one is tried.
+//! The first authentication method whose settings are complete is used. If it fails, no other method is tried.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use store_client::{
     Answer, HeaderMap, HeaderValue, HttpClient, Method, Proxy, Retries, Settings as HttpSettings, Url, json_reason,
 };
 
-/// Audience of federated tokens.
+/// Audience of federated tokens for Entra ID.
 const AUDIENCE: &str = "api://AzureADTokenExchange";
 
 /// Reason why the certificate of an application cannot be used.
@@ -63,7 +63,7 @@ impl Certificate {
             "nbf": now,
             "sub": client,
         });
-        // Entra ID finds the certificate by its thumbprint in `x5t`; `kid` has it with padding.
+        // Entra ID finds the certificate by the thumbprint in `x5t`. The header `kid` has the same thumbprint with padding.
         let (id, thumbprint) = (
             URL_SAFE.encode(self.fingerprint),
             URL_SAFE_NO_PAD.encode(self.fingerprint),
@@ -72,7 +72,7 @@ impl Certificate {
     }
 }
 
-/// Service of a CI system that issues tokens of its identity provider.
+/// Service of a CI system that issues ID tokens.
 #[derive(Clone)]
 pub(crate) struct Requested {
     pub url: String,
@@ -172,7 +172,7 @@ impl Login {
         }
     }
 
-    /// Describes the credentials for messages.
+    /// Describes the source of the credentials for messages.
     pub fn origin(&self) -> String {
         match &self.way {
             Some(Way::Certificate { client, .. }) => format!("the certificate of the application {client}"),
@@ -186,7 +186,7 @@ impl Login {
         }
     }
 
-    /// Returns the subscription that is selected in the Azure CLI, if the CLI is the authentication method.
+    /// Returns the subscription that is selected in the Azure CLI, if the CLI is used for authentication.
     pub async fn usual_subscription(&self) -> Result<Option<String>> {
         match &self.way {
             Some(Way::CommandLine { .. }) => Ok(az(&["account", "show"]).await?["id"].as_str().map(str::to_owned)),
@@ -319,7 +319,7 @@ impl Requested {
                 ("audience", AUDIENCE),
             ];
         }
-        // The URL of a job may have some of the parameters already.
+        // The URL that the CI system provides may already have some of the parameters.
         wanted.retain(|(name, _)| !is_there(&url, name));
         url.query_pairs_mut().extend_pairs(wanted);
         let mut headers = HeaderMap::new();
@@ -362,12 +362,12 @@ async fn of_machine(endpoint: &str, client: Option<&str>, resource: &str) -> Res
     let mut headers = HeaderMap::new();
     headers.insert("metadata", HeaderValue::from_static("true"));
     let http = HttpClient::new(HttpSettings {
-        // The address is link-local: a proxy would ask the service of another machine.
+        // The address is link-local, so a proxy would reach the metadata service of another machine.
         proxy: Proxy::None,
         timeout: Some(Duration::from_secs(15)),
         retries: Retries {
             max: 2,
-            // While the service starts or is updated, it answers with 404, 410 or 500.
+            // While the metadata service starts or is updated, it answers with 404, 410 or 500.
             again: |answer: &Answer| matches!(answer.status.as_u16(), 404 | 410 | 429 | 500..=599),
             ..Retries::default()
         },
@@ -393,14 +393,14 @@ async fn of_command_line(tenant: Option<&str>, scope: &str) -> Result<Token> {
     let in_cloud_shell = env::var("AZUREPS_HOST_ENVIRONMENT").is_some_and(|text| text.starts_with("cloud-shell/"));
     let tenant = tenant.or_else(|| account["tenantId"].as_str()).unwrap_or_default();
     let mut words = vec!["account", "get-access-token", "--scope", scope];
-    // These identities belong to one tenant, and the CLI rejects another one in the option.
+    // Such an identity belongs to one tenant, and the CLI refuses the option with another tenant.
     if !is_machine && !in_cloud_shell {
         words.extend(["--tenant", tenant]);
     }
     let json = az(&words).await?;
     let token = json["accessToken"].as_str();
     let token = token.ok_or_else(|| problem("\"az account get-access-token\" gives no access token.".to_owned()))?;
-    // Newer versions have the expiry in seconds since 1970. Older ones have local time without its zone, so five
+    // Newer versions of the CLI return the expiry in seconds since 1970. Older ones return a local time without its time zone, so five
     // minutes are assumed.
     let left = json["expires_on"].as_i64().map(|end| end - oauth::now());
     Ok(match left {
@@ -415,7 +415,7 @@ async fn az(words: &[&str]) -> Result<Json> {
     let ran = tokio::process::Command::new("az")
         .args(words)
         .arg("-o=json")
-        // A question at the terminal would wait for an answer for ever.
+        // No input: the CLI could otherwise ask a question and wait forever.
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output()

@@ -1,4 +1,4 @@
-//! Address and keys of a storage account, from the Resource Manager.
+//! URL and keys of a storage account, requested from the Resource Manager.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
@@ -102,7 +102,7 @@ impl<'a> Manager<'a> {
         .into()
     }
 
-    /// Returns the address of the account's blobs.
+    /// Returns the URL of the account's blob service.
     pub async fn blobs(&self) -> Result<String> {
         let json = self.ask(Method::GET, &format!("?api-version={VERSION}")).await?;
         let address = json["properties"]["primaryEndpoints"]["blob"].as_str();

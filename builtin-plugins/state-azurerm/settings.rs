@@ -12,7 +12,7 @@ use crate::clouds::{self, Cloud};
 use crate::config::{Config, SUMMARY, problem};
 use crate::login::{Certificate, Login, Requested};
 
-/// Authentication of requests to the storage.
+/// Authentication of requests to the storage account.
 #[derive(Clone)]
 pub(crate) enum How {
     /// Key of the account.
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub key: String,
     pub snapshot: bool,
     pub how: How,
-    /// True if the address of the blobs is requested from the Resource Manager.
+    /// True if the URL of the blob service is requested from the Resource Manager.
     pub lookup: bool,
     pub subscription: Option<String>,
     pub group: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     pub http: HttpClient,
 }
 
-/// Returns the text of an argument, or else of the first variable that is set, without spaces around it.
+/// Returns the text of an argument, or else of the first variable that is set. Surrounding spaces are removed.
 fn text(value: &Attr<String>, variables: &[&str]) -> Option<String> {
     let given = arguments::text(value, variables);
     given.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -72,7 +72,7 @@ fn file(attribute: &str, path: &str) -> Result<String> {
     Ok(content.trim().to_owned())
 }
 
-/// Value that several sources may set, which must agree.
+/// Value that can be set in several ways, which must then agree.
 struct Value {
     what: &'static str,
     known: Option<(String, String)>,
@@ -111,7 +111,7 @@ impl Value {
     }
 }
 
-/// Returns true if an answer calls for a retry.
+/// Returns true if a request with this answer is sent again.
 fn again(answer: &Answer) -> bool {
     matches!(answer.status.as_u16(), 408 | 429 | 500 | 502..=504)
 }
@@ -134,7 +134,7 @@ impl Settings {
                 })?;
                 How::Key(key)
             }
-            // The Azure portal shows signatures with the question mark.
+            // The Azure portal shows signatures with a leading question mark.
             (None, Some(token), _) => How::Signature(token.trim_start_matches('?').to_owned()),
             (None, None, true) => How::Token,
             (None, None, false) => How::LookedUp,
@@ -321,11 +321,11 @@ pub(crate) fn login(config: &Config, cloud: &Cloud) -> Result<Login> {
             )?,
         )?
         .also("AZURE_FEDERATED_TOKEN_FILE of the workload identity", workload_token)?;
-    // A workload identity is a federated token, too.
+    // A workload identity is used through a federated token, like OIDC.
     let oidc = flag("use_oidc", &config.use_oidc, "ARM_USE_OIDC", false)? || of_workload;
     let requested = requested(config).filter(|_| oidc);
     let msi = flag("use_msi", &config.use_msi, "ARM_USE_MSI", false)?;
-    // The older name of the argument is still effective.
+    // `endpoint` is the older name of `msi_endpoint`.
     let endpoint = text(&config.msi_endpoint, &["ARM_MSI_ENDPOINT"]).or_else(|| text(&config.endpoint, &[]));
     Ok(Login::new(
         cloud.login.clone(),

@@ -1,4 +1,5 @@
-//! Tests of authentication methods and account lookups with fake servers. The blobs are tested end to end with the emulator.
+//! Tests of authentication methods and account lookups with fake servers. Requests for blobs are tested end to end with the emulator
+//! (Azurite).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -163,7 +164,7 @@ async fn secrets_and_tokens_become_tokens() {
             (last["client_id"].as_str(), last["grant_type"].as_str()),
             ("client", "client_credentials")
         );
-        // A cached token is used while it is valid.
+        // The cached token is used while it is valid, so this makes no request.
         token(&login).await.unwrap();
         assert_eq!(server.asked().len(), asked.len());
     }

@@ -1,4 +1,4 @@
-//! Requests to a key vault, with the credentials that arguments of the backend describe.
+//! Requests to a key vault, with the same credential arguments as the backend.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
@@ -10,7 +10,7 @@ use crate::login::{For, Login};
 use crate::settings;
 
 const SUMMARY: &str = "Error making a request to the key vault";
-/// Version of the REST API.
+/// Version of the Key Vault REST API.
 const VERSION: &str = "7.4";
 
 /// Client for a key vault.
@@ -18,15 +18,15 @@ pub struct Vault {
     http: HttpClient,
     login: Login,
     address: Url,
-    /// Resource of tokens for the vault, from its first answer.
+    /// Resource (audience) of tokens for the vault, from its first answer.
     resource: OnceCell<String>,
 }
 
 impl Vault {
-    /// Creates a client for the vault with this address. Arguments about the storage account have no effect.
+    /// Creates a client for the vault with this URL. Arguments about the storage account are ignored.
     ///
     /// # Errors
-    /// The address, or the credentials, cannot be understood.
+    /// The URL or the credentials are invalid.
     pub async fn connect(config: &Config, address: &str) -> Result<Vault> {
         let url = Url::parse(address)
             .ok()
@@ -77,16 +77,16 @@ impl Vault {
         }
     }
 
-    /// Asks the vault which resource its tokens are for: vaults, hardware modules and sovereign clouds have different ones.
+    /// Requests the token audience from the vault, because vaults, managed HSMs and sovereign clouds have different ones.
     async fn ask_resource(&self, url: &Url, what: &str) -> Result<String> {
-        // This probe is unauthenticated, so it has no body: the real body may contain the key that is to be wrapped.
+        // The request is sent without a token and without a body, because the body can contain the key that is to be wrapped.
         let sent = self.http.send(Method::POST, url, json_headers(), Some(Vec::new()));
         let answer = sent.await.map_err(|failure| failure.diagnostic(SUMMARY, what))?;
         let challenge = answer.header("www-authenticate").unwrap_or_default();
         let Some(resource) = resource_of(challenge) else {
             return Err(self.problem(what, &answer));
         };
-        // Another server must not get a token for the vaults of Azure by asking for one.
+        // The vault must be in the domain of the audience. Otherwise another server could obtain a token for Azure's vaults.
         let fits = Url::parse(&resource).ok().and_then(|found| {
             let (domain, host) = (found.host_str()?.to_owned(), self.address.host_str()?);
             Some(host == domain || host.ends_with(&format!(".{domain}")))
@@ -124,7 +124,7 @@ fn json_headers() -> HeaderMap {
     headers
 }
 
-/// Returns the resource in the challenge of a vault: `Bearer authorization="…", resource="…"`. Newer servers give a scope.
+/// Returns the audience in the challenge of a vault: `Bearer authorization="…", resource="…"`. Newer servers send a `scope` instead.
 fn resource_of(challenge: &str) -> Option<String> {
     let parameters = challenge.strip_prefix("Bearer ")?;
     let parameter = |name: &str| {

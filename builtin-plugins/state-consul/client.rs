@@ -1,4 +1,4 @@
-//! States in Consul: one value, or several with a list of their keys.
+//! States in Consul: a single value, or several values and a list of their keys.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::locks::Locks;
 /// Separator between the path and the name of a workspace.
 const WORKSPACE: &str = "-env:";
 
-/// Bytes of a piece of a large state: the default limit of Consul's values.
+/// Size in bytes of a piece of a large state. It is the default limit for values in Consul.
 const PIECE: usize = 524_288;
 
-/// Size above which a state is not written as one value: no cluster accepts a larger transaction.
+/// Size in bytes above which a state is never written as one value, because no cluster accepts such a transaction.
 const ONE_VALUE: usize = 16 << 20;
 
 pub(crate) struct Client {
@@ -38,7 +38,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Parses a value; `None` if it is a state and not a list of pieces.
+    /// Parses a value. Returns `None` if it is a state and not a list of pieces.
     fn parse(value: &[u8]) -> Option<Pieces> {
         let json: Json = serde_json::from_slice(value).ok()?;
         let sum = json["current-hash"].as_str()?.to_owned();
@@ -80,8 +80,7 @@ impl Client {
     ) -> Result<Stored> {
         let folder = Pieces::folder(path, sum);
         let mut keys = Vec::new();
-        // The keys contain the checksum, so the pieces of the previous state stay readable until the list is
-        // replaced.
+        // The keys of the pieces contain the checksum, so the pieces of the previous state can be read until the list is replaced.
         for (number, piece) in value.chunks(PIECE).enumerate() {
             let key = format!("{folder}{number}");
             self.kv.put(about, &key, piece.to_vec()).await?;
@@ -145,8 +144,8 @@ impl LockedStore for Client {
                 value.extend_from_slice(&piece.value);
             }
         }
-        // The first byte of gzip: a state may have been written with another value of `gzip`. JSON never begins with
-        // it.
+        // Compression is recognized by the first byte of gzip, with which JSON never begins, because the state may have been written with
+        // another value of `gzip`.
         if value.first() == Some(&0x1f) {
             value = gzip::decompressed(&value).map_err(|e| {
                 problem(
@@ -180,7 +179,7 @@ impl LockedStore for Client {
             summary: WRITE,
             what: &format!("Writing the key {path:?} of Consul"),
         };
-        // The old list is read before it is overwritten: it names the pieces to remove.
+        // The old list names the pieces to remove, so it is read before it is overwritten.
         let before = self
             .kv
             .get(about, &path)
@@ -193,7 +192,7 @@ impl LockedStore for Client {
             ),
             false => Cow::Borrowed(state),
         };
-        // No key has index 0, so as a condition it means that the key must not exist.
+        // No key has the index 0. As a condition, it means that the key must not exist.
         let index = expected.map(|expected| match expected {
             Revision::Named(index) => index.parse().unwrap_or_default(),
             Revision::Absent => 0,
@@ -209,7 +208,7 @@ impl LockedStore for Client {
         let Stored::Done(index) = stored else {
             return Ok(Written::Changed);
         };
-        // Nobody reads leftover pieces of the previous state, so a failure to remove them is no error.
+        // Leftover pieces of the previous state do no harm, so a failure to remove them is not an error.
         if let Some(before) = before.filter(|before| as_one || before.sum != sum)
             && let Err(problems) = self.kv.delete(about, &Pieces::folder(&path, &before.sum), true).await
         {
@@ -229,8 +228,7 @@ impl LockedStore for Client {
             .get(about, &path)
             .await?
             .and_then(|pair| Pieces::parse(&pair.value));
-        // The list is deleted first: pieces without a list are harmless, but a list without its pieces is a
-        // damaged state.
+        // The list is deleted first, because pieces without a list are harmless, but a list without pieces is a damaged state.
         self.kv.delete(about, &path, false).await?;
         match pieces {
             Some(pieces) => self.kv.delete(about, &Pieces::folder(&path, &pieces.sum), true).await,

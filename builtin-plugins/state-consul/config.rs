@@ -1,4 +1,4 @@
-//! Arguments of the backend, and defaults from the environment variables of Consul's own programs.
+//! Arguments of the backend, and defaults from the environment variables of the Consul CLI.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -90,9 +90,9 @@ fn file(attribute: &str, path: &str) -> Result<String> {
     })
 }
 
-/// Returns true if an answer calls for a retry: the cluster elects a leader, or the agent is overloaded.
+/// Returns true if a request with this answer is sent again: the cluster is electing a leader, or the agent is overloaded.
 fn again(answer: &Answer) -> bool {
-    // Consul reports a value that is too large with 500, too; another attempt would not help.
+    // Consul also uses status 500 for a value that is too large, for which another attempt is useless.
     matches!(answer.status.as_u16(), 429 | 500 | 502..=504) && !answer.text().contains("too large")
 }
 
@@ -166,7 +166,7 @@ impl Config {
         let rest = match address.split_once("://") {
             None | Some(("http", _)) => address.strip_prefix("http://").unwrap_or(&address),
             Some(("https", rest)) => {
-                // The scheme of the address overrides the argument, as in Consul's own programs.
+                // As in the Consul CLI, a scheme in the address overrides the argument.
                 "https".clone_into(&mut scheme);
                 rest
             }
@@ -203,7 +203,7 @@ impl Config {
             headers.insert("x-consul-token", secret("access_token", &token)?);
         }
         if let Some(login) = text(&self.http_auth).or_else(|| env::var("CONSUL_HTTP_AUTH")) {
-            // CONSUL_HTTP_AUTH may be a name alone, without a password.
+            // CONSUL_HTTP_AUTH may contain a user name without a password.
             let complete = match login.contains(':') {
                 true => login,
                 false => format!("{login}:"),
@@ -222,7 +222,7 @@ impl Config {
             Some(path) => Some(file("ca_file", &path)?),
             None => None,
         };
-        // A single file has precedence over a directory.
+        // A single file takes precedence over a directory.
         if authorities.is_none()
             && let Some(folder) = env::var("CONSUL_CAPATH")
         {

@@ -1,4 +1,4 @@
-//! Requests to a Consul agent: keys, transactions, sessions.
+//! Requests to a Consul agent, for keys, transactions and sessions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -17,7 +17,7 @@ const KEY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b':');
 
-/// Flags of lock keys, by which Consul's own programs recognize them.
+/// Flags of lock keys, by which the Consul CLI recognizes them.
 const LOCK_FLAGS: u64 = 0x2ddc_cbc0_58a5_0c18;
 
 /// A key with its value.
@@ -29,7 +29,7 @@ pub(crate) struct Pair {
 }
 
 pub(crate) enum Stored {
-    /// The value was written; the number is the key's new index.
+    /// The value was written. The number is the new index of the key.
     Done(u64),
     /// The value is larger than the cluster allows.
     TooLarge,
@@ -107,7 +107,7 @@ impl Kv {
         Diagnostic::error(about.summary, detail).into()
     }
 
-    /// Error for a successful answer in another form than the agent's, as a proxy may give.
+    /// Error for a successful answer that does not have the form of an agent's answer, for example from a proxy.
     fn no_answer_of_consul(&self, about: About<'_>, expected: &str) -> Diagnostics {
         let detail = format!(
             "{} was answered at {} with something that is not {expected}, as an agent of Consul answers. A proxy may have answered \
@@ -133,7 +133,7 @@ impl Kv {
         let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         let pair = &json[0];
         let value = match &pair["Value"] {
-            // A key without a value, as lock keys have.
+            // A key without a value, such as a lock key.
             Json::Null => Some(Vec::new()),
             text => text.as_str().and_then(|text| BASE64.decode(text).ok()),
         };
@@ -156,7 +156,7 @@ impl Kv {
         let query = [("keys", ""), ("separator", "/")];
         let answer = self.send(about, Method::GET, &Kv::key(prefix), &query, None).await?;
         match answer.status.as_u16() {
-            // If a broken answer were read as an empty list, it would mean that there is no workspace.
+            // An invalid answer must not count as an empty list, which would mean that there are no workspaces.
             200 => serde_json::from_slice(&answer.body).map_err(|_| self.no_answer_of_consul(about, "a list of keys")),
             404 => Ok(Vec::new()),
             _ => Err(self.problem(about, &answer)),
@@ -169,8 +169,7 @@ impl Kv {
             200 => match answer.body.trim_ascii() {
                 b"true" => Ok(true),
                 b"false" => Ok(false),
-                // If another answer counted as `false`, an unconditional write, which ignores the value, would
-                // count as done.
+                // An invalid answer must not count as `false`, because unconditional writes ignore that value, and would count as done.
                 _ => Err(self.no_answer_of_consul(about, "true or false")),
             },
             _ => Err(self.problem(about, answer)),
@@ -198,12 +197,12 @@ impl Kv {
         self.yes(about, &answer)
     }
 
-    /// Locks a key for a session. Returns false if that is not possible now.
+    /// Locks a key for a session. Returns false if the key cannot be locked now.
     pub async fn acquire(&self, about: About<'_>, key: &str, session: &str) -> Result<bool> {
         self.lock(about, key, ("acquire", session)).await
     }
 
-    /// Releases a key that a session holds. Returns false if it does not hold it.
+    /// Releases a key. Returns false if the session does not hold it.
     pub async fn release(&self, about: About<'_>, key: &str, session: &str) -> Result<bool> {
         self.lock(about, key, ("release", session)).await
     }
@@ -217,8 +216,8 @@ impl Kv {
         self.yes(about, &answer)
     }
 
-    /// Writes a value by a transaction, whose answer has the new index. With `index`, it is written only if the key
-    /// has that index.
+    /// Writes a value in a transaction, because only its answer contains the new index. With `index`, the value is written only if the key
+    /// still has that index.
     pub async fn store(&self, about: About<'_>, key: &str, value: &[u8], index: Option<u64>) -> Result<Stored> {
         let verb = if index.is_some() { "cas" } else { "set" };
         let body = json!([{"KV": {
@@ -246,7 +245,7 @@ impl Kv {
 
     /// Creates a session that expires after 15 seconds unless it is renewed.
     pub async fn make_session(&self, about: About<'_>) -> Result<String> {
-        // The delay keeps others out for 5 seconds after the session is lost, while its holder may still be writing.
+        // After the session is lost, the delay keeps the key locked for 5 seconds, because the old holder may still be writing.
         let body = json!({"Name": "Consul API Lock", "TTL": "15s", "LockDelay": "5s"}).to_string();
         let answer = self
             .send(about, Method::PUT, "session/create", &[], Some(body.into_bytes()))
@@ -269,7 +268,7 @@ impl Kv {
         }
     }
 
-    /// Ends a session; an expired session is no error.
+    /// Ends a session. It is not an error if the session has expired.
     pub async fn end_session(&self, about: About<'_>, id: &str) -> Result<()> {
         let path = format!("session/destroy/{}", utf8_percent_encode(id, KEY));
         let answer = self.send(about, Method::PUT, &path, &[], Some(Vec::new())).await?;
@@ -278,7 +277,7 @@ impl Kv {
 }
 
 impl Pair {
-    /// Returns true if the key was created as a lock.
+    /// Returns true if the key is a lock key.
     pub fn is_lock(&self) -> bool {
         self.flags == LOCK_FLAGS
     }

@@ -1,10 +1,10 @@
 //! The state store `consul`: states as keys of a Consul cluster.
 //!
-//! The default workspace is the key `PATH`, every other one `PATH-env:NAME`. A lock is the key `…/.lock`, held by a session that
-//! is renewed while the lock is held; the ID of the session is the ID of the lock. The key `…/.lockinfo` names the holder. A
-//! state that is too large for one value is in several keys below `…/tfstate.MD5/`, which the key of the workspace lists.
+//! The default workspace is the key `PATH`, any other workspace is `PATH-env:NAME`. A lock is the key `…/.lock`, held by a session that is
+//! renewed while the lock is held. The lock ID is the session ID. The key `…/.lockinfo` names the holder. A state that is too large for one
+//! value is split into several keys below `…/tfstate.MD5/`, and the key of the workspace contains their list.
 //!
-//! - [`config`]: the arguments, and their effective values with those of the environment.
+//! - [`config`]: the arguments, and their effective values, including the environment.
 //! - [`kv`]: the requests; [`locks`]: sessions and their holders; [`client`]: the states.
 
 mod client;
@@ -21,7 +21,7 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "consul";
 
 #[must_use]

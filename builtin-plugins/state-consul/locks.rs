@@ -1,4 +1,4 @@
-//! Locks: keys that belong to a session, which is renewed while the lock is held.
+//! Locks: keys held by a session, which is renewed while the lock is held.
 
 #![expect(clippy::disallowed_methods, reason = "a lock has the time in it")]
 
@@ -15,18 +15,18 @@ use tokio::time::Instant;
 
 use crate::kv::Kv;
 
-/// Interval of renewals: half of the 15 seconds that a session lasts.
+/// Interval between renewals: half of the session's lifetime of 15 seconds.
 const RENEWAL: Duration = Duration::from_millis(7_500);
-/// Time limit of one renewal.
+/// Time limit for one renewal.
 const RENEWAL_TIME: Duration = Duration::from_secs(5);
-/// Pause between attempts to take a lost lock again.
+/// Pause between attempts to acquire a lost lock again.
 const RECOVERY: Duration = Duration::from_secs(2);
-/// Time during which an unheld key is tried again: after the loss of a session it cannot be locked for five seconds.
+/// Time for which acquiring a free key is tried: after a session is lost, its key cannot be locked for five seconds.
 const DELAY: Duration = Duration::from_secs(7);
 const PAUSE: Duration = Duration::from_millis(500);
 
 struct Held {
-    /// ID of the lock as it was returned: the first session.
+    /// Lock ID as it was returned: the ID of the first session.
     id: String,
     /// Session that holds the lock now.
     session: Arc<Mutex<String>>,
@@ -41,7 +41,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Without renewal, the session and its lock expire by themselves.
+        // Without the renewal, the session and its lock expire.
         self.renewal.abort();
     }
 }
@@ -73,12 +73,12 @@ const RELEASING: About<'static> = About {
     what: "Releasing the lock in Consul",
 };
 
-/// Locks a state with a new session, and records the holder; `None` if another session holds the lock.
+/// Locks a state with a new session, and records the holder. Returns `None` if another session holds the lock.
 async fn take(kv: &Kv, path: &str, info: &mut LockInfo) -> Result<Option<String>> {
     let session = kv.make_session(TAKING).await?;
     let taken = take_with(kv, path, info, &session).await;
     if !matches!(taken, Ok(true)) {
-        // The error, if any, is reported by the caller. A session that could not be ended expires by itself.
+        // An error is ignored: the caller reports the error that led here, and the session expires by itself.
         let _ = kv.end_session(TAKING, &session).await;
     }
     taken.map(|taken| taken.then_some(session))
@@ -88,7 +88,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     let end = Instant::now() + DELAY;
     while !kv.acquire(TAKING, &key(path), session).await? {
         match kv.get(TAKING, &key(path)).await? {
-            // An earlier request was carried out, and its answer was lost.
+            // An earlier attempt has acquired the lock, and its answer was lost.
             Some(pair) if pair.session.as_deref() == Some(session) => break,
             Some(pair) if pair.session.is_some() => return Ok(false),
             Some(pair) if !pair.is_lock() && !pair.value.is_empty() => {
@@ -96,7 +96,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
                 return Err(problem(LOCK, detail));
             }
             _ if Instant::now() >= end => return Ok(false),
-            // Nobody holds the key, but the delay after a lost session has not passed yet.
+            // The key is free, but cannot be locked until the delay after a lost session has passed.
             _ => tokio::time::sleep(PAUSE).await,
         }
     }
@@ -104,7 +104,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     info.info = format!("consul session: {session}");
     path.clone_into(&mut info.path);
     info.created = jiff::Timestamp::now().to_string();
-    // A lock without a holder would block others without naming anybody.
+    // A lock whose holder is not recorded would block others without telling by whom, so it is released.
     if let Err(problems) = kv.put(TAKING, &info_key(path), info.to_json().into_bytes()).await {
         let _ = kv.release(TAKING, &key(path), session).await;
         return Err(problems);
@@ -127,7 +127,7 @@ async fn renew(kv: &Kv, path: &str, session: &str) -> Result<bool> {
     Ok(pair.is_some_and(|pair| pair.session.as_deref() == Some(session)))
 }
 
-/// Renews the session of a lock, and takes the lock again after a loss. Each write checks that the state was not changed
+/// Renews the session of a lock. If the lock is lost, it is acquired again if possible; each write checks that the state was not changed
 /// meanwhile.
 async fn keep(kv: Arc<Kv>, path: String, session: Arc<Mutex<String>>, mut info: LockInfo) {
     loop {
@@ -171,7 +171,7 @@ impl Locks {
         }
     }
 
-    /// Takes the lock of a state.
+    /// Acquires the lock of a state.
     pub async fn lock(&self, path: &str, info: LockInfo) -> std::result::Result<String, LockError> {
         store_client::lock::settled(|| self.take(path, info.clone())).await
     }
@@ -205,7 +205,7 @@ impl Locks {
         Ok(id)
     }
 
-    /// Ends the renewal of a lost lock, and its session if that has not expired.
+    /// Ends the renewal of a lost lock, and its session unless that has expired.
     pub async fn forget(&self, path: &str, id: &str) {
         if let Some(held) = self.take_held(path, id) {
             held.renewal.abort();
@@ -213,8 +213,8 @@ impl Locks {
         }
     }
 
-    /// Returns the holder of a state's lock. The renewal takes a lost lock again if it is free; until then, a write is allowed if
-    /// the state is unchanged.
+    /// Returns the holder of a state's lock. If the own lock is lost and nobody holds the lock, the renewal will acquire it again; until
+    /// then, a write is allowed if the state is unchanged.
     pub async fn holder(&self, path: &str, own: &str) -> Result<Holder> {
         let session = {
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +227,7 @@ impl Locks {
         match pair.and_then(|pair| pair.session) {
             Some(holder) if holder == session => Ok(Holder::Own),
             Some(other) => {
-                // The recorded holder may be an earlier one: the session has the lock before it writes the record.
+                // A session records itself after it has acquired the lock, so the recorded holder may still be the previous one.
                 let info = holder(&self.kv, path).await?.filter(|info| info.id == other);
                 Ok(Holder::Other(Box::new(info.unwrap_or_else(|| LockInfo {
                     id: other,
@@ -238,7 +238,7 @@ impl Locks {
         }
     }
 
-    /// Releases the lock of a state. Another program may hold the lock.
+    /// Releases the lock of a state, even if another program holds it.
     pub async fn unlock(&self, path: &str, id: &str) -> Result<()> {
         match self.take_held(path, id) {
             Some(held) => self.release(path, held).await,
@@ -260,7 +260,7 @@ impl Locks {
         }
         let info = kv.delete(RELEASING, &info_key(path), false).await;
         let released = kv.release(RELEASING, &key(path), &session).await;
-        // Another program may hold the lock by now; then the key belongs to it.
+        // The key belongs to another program if that has acquired the lock meanwhile.
         if let Ok(Some(pair)) = kv.get(RELEASING, &key(path)).await
             && pair.session.is_none()
             && pair.is_lock()
@@ -293,7 +293,7 @@ impl Locks {
             return Err(problem(UNLOCK, detail));
         }
         kv.end_session(RELEASING, id).await?;
-        // The end of the session has released the lock, so a key that could not be deleted is harmless.
+        // Ending the session has released the lock, so it does no harm if a key cannot be deleted.
         for key in [key(path), info_key(path)] {
             if let Err(problems) = kv.delete(RELEASING, &key, false).await {
                 tracing::warn!("the key {key:?} stays: {}", details(&problems));

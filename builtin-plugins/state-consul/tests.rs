@@ -16,9 +16,9 @@ use store_client::testing::{Asked, Reply, Server};
 
 use crate::store;
 
-/// Size limit of a value or transaction.
+/// Size limit of a value or of a transaction in bytes.
 const LIMIT: usize = 524_288;
-/// Time during which a key cannot be locked after the end of its session; five seconds in a real agent.
+/// Time for which a key cannot be locked after its session has ended. In a real agent it is five seconds.
 const DELAY: Duration = Duration::from_millis(700);
 
 #[derive(Clone, Default)]
@@ -244,7 +244,7 @@ async fn it_is_a_state_store_with_compression_too() {
     .await;
     one.write("default", b"{\"x\":1}".to_vec()).await.unwrap();
     assert_eq!(cluster.lock().unwrap().keys["teams/"].value[..2], [0x1f, 0x8b]);
-    // Compression is recognized by the first byte, whatever the configuration is.
+    // Compression is recognized by the first byte, whatever the configuration says.
     assert_eq!(other.read("default").await.unwrap().unwrap(), b"{\"x\":1}");
 }
 
@@ -264,14 +264,14 @@ async fn large_states_are_in_pieces_as_terraform_has_them() {
     let state = vec![b'x'; 2 * LIMIT];
     store.write("default", state.clone()).await.unwrap();
     let keys = cluster.lock().unwrap().keys.clone();
-    // MD5 of 1048576 times "x", by another program.
+    // MD5 of 1048576 times "x", computed by another program.
     let sum = "b561f87202d04959e37588ee05cf5b10";
     let list: Json = serde_json::from_slice(&keys["teams/a b"].value).unwrap();
     assert_eq!(list["current-hash"], sum);
     let pieces: Vec<String> = (0..2).map(|i| format!("teams/a b/tfstate.{sum}/{i}")).collect();
     assert_eq!(list["chunks"], json!(pieces));
     assert!(pieces.iter().all(|piece| keys[piece].value.len() == LIMIT));
-    // A damaged piece is detected.
+    // Damage to a piece is detected by the checksum.
     cluster.lock().unwrap().keys.get_mut(&pieces[1]).unwrap().value[0] = b'y';
     let problems = store.read("default").await.unwrap_err();
     assert!(
@@ -316,7 +316,7 @@ async fn a_lock_that_was_taken_away_overwrites_nothing() {
     other.read("default").await.unwrap();
     other.write("default", b"3".to_vec()).await.unwrap();
     other.unlock("default", &second).await.unwrap();
-    // The lock is free now, but was lost: the write is refused nevertheless.
+    // The lock was lost, so the write is refused, although nobody else holds the lock.
     one.write("default", b"2".to_vec()).await.unwrap_err();
     one.unlock("default", &first).await.unwrap();
     assert_eq!(other.read("default").await.unwrap().unwrap(), b"3");

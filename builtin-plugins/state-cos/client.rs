@@ -1,4 +1,4 @@
-//! Objects of the bucket, and the locks among them.
+//! Objects of the bucket, some of which are locks.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use tokio::sync::Mutex;
 use crate::config::Settings;
 use crate::services::Refused;
 
-/// Key of the tag that only one program can create.
+/// Key of the tag that serializes locking, because only one program can create it.
 const TAG: &str = "tencentcloud-terraform-lock";
-/// Attempts to remove the tag, one a second.
+/// Number of attempts to remove the tag, at intervals of a second.
 const ATTEMPTS: u32 = 30;
 
-/// Header with the MD5 of an object.
+/// Header that contains the MD5 of an object.
 const SUM: &str = "x-cos-meta-md5";
 
 /// Client for a bucket with states.
@@ -42,7 +42,7 @@ impl Client {
         }
     }
 
-    /// Checks that there are credentials.
+    /// Checks that credentials are available.
     pub async fn check(&self) -> Result<()> {
         self.settings.cloud.credential().await.map(drop)
     }
@@ -55,7 +55,7 @@ impl Client {
         format!("{doing} the object {object:?} of the bucket {:?}", self.settings.bucket)
     }
 
-    /// Reads an object and compares its checksum; `None` if it does not exist.
+    /// Reads an object and verifies its checksum. Returns `None` if it does not exist.
     async fn get(&self, summary: &str, object: &str) -> Result<Option<Vec<u8>>> {
         let what = self.what("Reading", object);
         let about = About { summary, what: &what };
@@ -147,7 +147,7 @@ impl Client {
             if attempt > 0 {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            // A tag that does not exist cannot be deleted, so it is looked up first.
+            // Deleting a tag that does not exist is an error, so it is looked up first.
             let there = match self.on_tag("DescribeTags", &value).await? {
                 Ok(json) => json["Tags"].as_array().is_some_and(|tags| !tags.is_empty()),
                 Err(refused) => {
@@ -183,8 +183,8 @@ impl Client {
     }
 }
 
-/// Object that locks a state. The service has no conditional creation, so the object is created under a tag that only one program
-/// can create.
+/// Object that locks a state. The service cannot create an object only if it does not exist. So the program first creates a tag, which only
+/// one program can do.
 struct LockObject<'c> {
     client: &'c Client,
     object: String,
@@ -210,7 +210,7 @@ impl LockRecord for LockObject<'_> {
         }
         let content = info.to_json().into_bytes();
         let id = md5_hex(&content);
-        // Only the program that has the tag gets here, but the lock of an earlier holder may still exist.
+        // Only one program at a time has the tag, but an earlier holder may have left its lock object.
         let created = match self.find(LOCK).await {
             Ok(Some(_)) => Ok(Created::Exists),
             Ok(None) => {
@@ -219,7 +219,7 @@ impl LockRecord for LockObject<'_> {
             }
             Err(problems) => Err(problems),
         };
-        // Without the tag, the next client can try to take the lock.
+        // Removing the tag allows the next client to try to lock.
         match self.client.remove_tag(&self.object).await {
             Err(problems) => tracing::warn!("{}", details(&problems)),
             Ok(()) if matches!(created, Ok(Created::Done(_))) => {
@@ -230,7 +230,7 @@ impl LockRecord for LockObject<'_> {
         created.map_err(LockError::Failed)
     }
 
-    /// Reads the lock; its ID is the MD5 of its content, as in Terraform.
+    /// Reads the lock object. As in Terraform, the lock ID is the MD5 of its content.
     async fn find(&self, summary: &str) -> Result<Option<Found>> {
         let Some(content) = self.client.get(summary, &self.object).await? else {
             return Ok(None);
@@ -244,19 +244,17 @@ impl LockRecord for LockObject<'_> {
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {
         self.client.remove(UNLOCK, &self.object).await?;
-        // If the tag exists now, the next client has created it, and must be alone until it has written its
-        // lock.
+        // This process has already removed its tag. If a tag exists now, another client is creating its lock, and must not be disturbed.
         if self.client.untagged.lock().await.remove(&self.object) {
             return Ok(Removed::Done);
         }
-        // The lock belongs to another process. If that was killed after it wrote the object, its tag is left
-        // over, too.
+        // The lock was created by another process. If that was killed after it had written the object, it also left its tag.
         self.client.remove_tag(&self.object).await.map(|()| Removed::Done)
     }
 }
 
 impl LockObject<'_> {
-    /// Explains why a tag could not be created: another program has it, or tags are not permitted.
+    /// Explains why a tag could not be created: another program has it, or the user may not create tags.
     async fn without_tag(&self, refused: &Refused) -> std::result::Result<Created, LockError> {
         if self.find(LOCK).await?.is_some() {
             return Ok(Created::Exists);
@@ -303,7 +301,7 @@ impl LockedStore for Client {
         Ok(state.filter(|state| !state.is_empty()).into())
     }
 
-    /// Writes without a condition: the service has no conditional replacement of objects.
+    /// Writes without a condition, because the service has no conditional writes.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         self.put(WRITE, &self.object(workspace), state.to_vec()).await?;
         Ok(Written::Done(None))

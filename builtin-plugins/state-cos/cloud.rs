@@ -1,4 +1,4 @@
-//! Requests to the bucket and to other services of Tencent Cloud, and the errors in their answers.
+//! Requests to the bucket and to other services of Tencent Cloud, and the errors that they return.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
@@ -17,7 +17,7 @@ const SIGNATURE: i64 = 3600;
 
 /// Addresses, HTTP clients and credentials of the services.
 pub(crate) struct Cloud {
-    /// Address of the bucket.
+    /// URL of the bucket.
     pub bucket: Url,
     pub http: HttpClient,
     pub services: Services,
@@ -26,12 +26,12 @@ pub(crate) struct Cloud {
 }
 
 impl Cloud {
-    /// Returns credentials that stay valid for some minutes.
+    /// Returns credentials that remain valid for some minutes.
     pub async fn credential(&self) -> Result<Credential> {
         self.current.get(self.source.find(&self.services)).await
     }
 
-    /// Sends a signed request to the bucket. `path` begins with a slash, and is not encoded.
+    /// Sends a signed request to the bucket. `path` begins with a slash and is not percent-encoded.
     pub async fn send(
         &self,
         about: About<'_>,
@@ -52,7 +52,7 @@ impl Cloud {
             (host, _) => host.unwrap_or_default().to_owned(),
         };
         let body = body.map(Bytes::from);
-        // Each attempt is signed again, because the signature contains the time.
+        // The signature contains the time, so each attempt is signed again.
         let mut make = || {
             let mut signed: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
             signed.push(("host", &host));

@@ -220,7 +220,7 @@ impl Config {
         let id = text(&self.secret_id, "TENCENTCLOUD_SECRET_ID");
         let key = text(&self.secret_key, "TENCENTCLOUD_SECRET_KEY");
         let token = text(&self.security_token, "TENCENTCLOUD_SECURITY_TOKEN");
-        // Parts of a key never come from different sources, except arguments and their variables.
+        // ID, key and token must come from the same source. Only arguments can be completed by environment variables.
         let given = match (id, key, token) {
             (None, None, None) => Credential {
                 id: profile.get("secretId").unwrap_or_default(),
@@ -247,7 +247,7 @@ impl Config {
         })
     }
 
-    /// Returns the role to assume: that of the block, of the environment, or of the profile.
+    /// Returns the role to assume: from the block, the environment, or the profile.
     fn role(&self, profile: &Profile) -> Result<Option<Role>> {
         if let Some(role) = self.assume_role.0.first() {
             let (arn, session) = (
@@ -296,7 +296,7 @@ impl Config {
     }
 }
 
-/// Returns the duration of roles from the environment, or the default.
+/// Returns the duration of role sessions from the environment, or the default.
 fn of_environment() -> Result<u32> {
     let variable = "TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION";
     match env::var(variable) {

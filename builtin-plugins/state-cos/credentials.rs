@@ -1,4 +1,4 @@
-//! Credentials: keys of the arguments, a profile or the machine's role; and a role that is assumed with them.
+//! Credentials from arguments, a profile or the role of the machine; and a role that is assumed with them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::services::Services;
 #[derive(Clone)]
 pub(crate) struct Source {
     pub given: Credential,
-    /// Role of the machine, which has precedence over keys.
+    /// Role of the machine, which takes precedence over keys.
     pub machine: Option<String>,
     pub role: Option<Role>,
 }
@@ -36,19 +36,19 @@ impl Role {
     pub const USUAL_DURATION: u32 = 7200;
 }
 
-/// Profile of the command line `tccli`.
+/// Profile of the CLI `tccli`.
 #[derive(Default)]
 pub(crate) struct Profile(BTreeMap<String, String>);
 
 impl Profile {
-    /// Reads the files of a profile; a missing file counts as an empty one.
+    /// Reads the files of a profile. A missing file counts as empty.
     pub fn read(folder: &Path, name: &str) -> std::result::Result<Profile, ProfileError> {
         let mut all = BTreeMap::new();
         for ending in ["credential", "configure"] {
             let Some(json) = profile::json(&folder.join(format!("{name}.{ending}")))? else {
                 continue;
             };
-            // The values of one file are at its top level, those of the other one in a section.
+            // In one of the files, values are at the top level; in the other one they are in a section.
             let parts = match ending {
                 "configure" => &json["_sys_param"],
                 _ => &json,
@@ -72,7 +72,7 @@ fn problem(detail: String) -> Diagnostics {
 }
 
 impl Source {
-    /// Returns credentials that are valid now.
+    /// Returns valid credentials.
     pub async fn find(&self, services: &Services) -> Result<Current> {
         let base = match &self.machine {
             Some(role) => of_machine(role).await?,
@@ -88,10 +88,10 @@ impl Source {
     }
 }
 
-/// Address of the metadata service, below which the machine's roles are.
+/// URL of the metadata service for the roles of a machine.
 const SERVICE: &str = "http://metadata.tencentyun.com/latest/meta-data/cam/security-credentials";
 
-/// Limit of one request to the metadata service.
+/// Time limit for a request to the metadata service.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Requests the credentials of the machine's role.
@@ -125,7 +125,7 @@ impl Role {
             "DurationSeconds": self.duration,
         });
         if let Some(policy) = &self.policy {
-            // The service expects the policy in URL encoding.
+            // The service expects the policy to be percent-encoded.
             body["Policy"] = encoded(policy).into();
         }
         if let Some(id) = &self.external_id {

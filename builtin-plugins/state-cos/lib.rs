@@ -1,10 +1,10 @@
 //! The state store `cos`: states as objects of a bucket in Tencent Cloud's object storage.
 //!
-//! The default workspace is the object `PREFIX/KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state with
-//! the extension `.tflock`. Only one program can create it, since it is created under a tag of the account, which only one
-//! program can create and which is removed afterwards. The MD5 of the lock object is the ID of the lock.
+//! The default workspace is the object `PREFIX/KEY`, any other workspace is `PREFIX/NAME/KEY`. A lock is an object beside the state with
+//! the extension `.tflock`. Before a program creates it, it creates a tag in the account, which only one program can do, and removes the
+//! tag afterwards. The lock ID is the MD5 of the lock object.
 //!
-//! - [`config`]: the arguments, and their effective values with those of the environment.
+//! - [`config`]: the arguments, and their effective values, including the environment.
 //! - [`credentials`]: keys, profiles, the role of the machine, and assumed roles.
 //! - [`sign`]: the two signatures of Tencent Cloud; [`cloud`]: requests to its services, and their errors.
 //! - [`client`]: the objects and locks.
@@ -25,7 +25,7 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "cos";
 
 #[must_use]
@@ -45,7 +45,7 @@ impl StateStore for Cos {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let client = client::Client::new(config.settings()?);
-        // Wrong credentials are reported by `init`, and not by the first read.
+        // Checked here, so that `init` reports wrong credentials, and not only the first read.
         client.check().await?;
         Ok(Arc::new(Guarded::new(client)))
     }

@@ -1,4 +1,4 @@
-//! Calls of the services other than the bucket.
+//! API calls of services other than the bucket.
 
 use serde_json::Value as Json;
 use store_client::credential::Credential;
@@ -7,12 +7,12 @@ use store_client::{HeaderMap, HeaderName, HttpClient, Method, Url, header_value 
 
 use crate::sign::{self, Call};
 
-/// The services other than the bucket.
+/// Client for services other than the bucket.
 pub(crate) struct Services {
-    /// Address of the services, with `SERVICE` in place of the name of one.
+    /// URL of a service, in which `SERVICE` stands for its name.
     pub address: String,
     pub region: String,
-    /// Client that sends each request once, since calls must not be repeated.
+    /// HTTP client that never repeats a request, because calls must not be repeated.
     pub once: HttpClient,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Refused {
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The sentences that quote this error have a period of their own.
+        // The sentence in which this text is used has its own full stop.
         let message = self.message.trim_end_matches('.');
         match self.code.as_str() {
             "" => write!(f, "{message}"),
@@ -40,7 +40,7 @@ impl std::fmt::Display for Refused {
 }
 
 impl Services {
-    /// Calls a service with these credentials: its name, the version of its interface, the action.
+    /// Calls a service. `what` is the name of the service, the version of its API, and the action.
     pub async fn call(
         &self,
         credential: &Credential,
@@ -56,7 +56,7 @@ impl Services {
         let url = Url::parse(&address).map_err(|e| failed(format!("{address:?} is not an address: {e}")))?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let time = now();
-        // The credential scope has the UTC day of this timestamp; the service compares both.
+        // The credential scope contains the UTC day of this timestamp, and the service compares them.
         let day = jiff::Timestamp::from_second(time).map(|time| time.strftime("%Y-%m-%d").to_string());
         let (day, body) = (day.unwrap_or_default(), body.to_string());
         let call = Call {

@@ -1,4 +1,4 @@
-//! The two signatures of Tencent Cloud: for buckets, and for its other services.
+//! The two signature methods of Tencent Cloud: for buckets, and for other services.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use store_client::credential::Credential;
 use store_client::name::encoded;
 use store_client::sum::{hex, hmac_sha1, hmac_sha256, sha1_hex, sha256_hex};
 
-/// Encodes names in lower case and values for a signature. Returns the list of names, and the pairs.
+/// Encodes names (in lower case) and values for a signature. Returns the list of names, and the list of pairs.
 fn listed(parts: &[(&str, &str)]) -> (String, String) {
     let sorted: BTreeMap<String, String> = parts
         .iter()
@@ -17,7 +17,8 @@ fn listed(parts: &[(&str, &str)]) -> (String, String) {
     (names.join(";"), all.join("&"))
 }
 
-/// Returns the header `authorization` for a request to a bucket. `path` is not encoded; `time` is `FROM;TO` in seconds since 1970.
+/// Returns the header `authorization` for a request to a bucket. `path` is not percent-encoded, and `time` has the form `FROM;TO` in
+/// seconds since 1970.
 pub(crate) fn of_bucket(
     credential: &Credential,
     method: &str,
@@ -28,7 +29,7 @@ pub(crate) fn of_bucket(
 ) -> String {
     let (query_names, query) = listed(query);
     let (header_names, headers) = listed(headers);
-    // The protocol uses the derived key in its hexadecimal form, not its bytes.
+    // The derived key is used as a hexadecimal string, not as bytes.
     let key = hex(&hmac_sha1(credential.key.as_bytes(), time.as_bytes()));
     let request = format!("{}\n{path}\n{query}\n{headers}\n", method.to_lowercase());
     let text = format!("sha1\n{time}\n{}\n", sha1_hex(request.as_bytes()));
@@ -46,7 +47,7 @@ pub(crate) struct Call<'a> {
     pub host: &'a str,
     pub content_type: &'a str,
     pub body: &'a str,
-    /// Seconds since 1970, with their day in UTC: `2019-02-25`.
+    /// Time in seconds since 1970, and its day in UTC, such as `2019-02-25`.
     pub time: i64,
     pub day: &'a str,
 }

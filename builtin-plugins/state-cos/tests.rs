@@ -1,4 +1,4 @@
-//! Tests of the store with a fake bucket and fake services. The modules of signatures check them against the published examples.
+//! Tests of the store with a fake bucket and fake services. Signatures are tested in their modules with published examples.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -54,7 +54,7 @@ fn answer(account: &Mutex<Account>, asked: &Asked) -> Reply {
                 .objects
                 .keys()
                 .filter(|name| name.starts_with(&prefix) && **name > marker);
-            // One object on each page, which the service is allowed to return.
+            // Each page has one object, as a service may return.
             let first = names
                 .next()
                 .map_or(String::new(), |name| format!("<Contents><Key>{name}</Key></Contents>"));
@@ -183,7 +183,7 @@ async fn locks_are_those_of_terraform() {
     let body: Json = serde_json::from_slice(&created.body).unwrap();
     assert_eq!(body, json!({"TagKey": "tencentcloud-terraform-lock", "TagValue": tag}));
     store.unlock("dev", &id).await.unwrap();
-    // The tag of another program that is about to lock, or was killed at that point.
+    // The tag of another program that is creating its lock, or was killed before it had created it.
     account.lock().unwrap().tags.insert(tag.clone());
     let error = store.lock("dev", LockInfo::of_this_process("x")).await.unwrap_err();
     let text = error.into_diagnostics().0[0].detail.clone();
@@ -199,7 +199,7 @@ async fn unlocking_keeps_the_tag_of_the_next_client() {
     account.lock().unwrap().tags.insert(tag.clone());
     store.unlock("dev", &id).await.unwrap();
     assert!(account.lock().unwrap().tags.contains(&tag));
-    // The tag that a killed process has left is removed together with its lock.
+    // The tag of a killed process is removed together with its lock.
     account.lock().unwrap().tags.clear();
     let id = store.lock("dev", LockInfo::of_this_process("x")).await.unwrap();
     account.lock().unwrap().tags.insert(tag.clone());

@@ -1,4 +1,4 @@
-//! Objects of the bucket, and the locks among them.
+//! Objects of the bucket, some of which are locks.
 
 use monoform_sdk::state_store::{LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
@@ -21,7 +21,7 @@ pub(crate) struct Client {
     settings: Settings,
 }
 
-/// Returns the generation in an answer. In JSON it is text, because it has 64 bits.
+/// Returns the generation in an answer. It is a string in JSON, because it has 64 bits.
 fn generation(answer: &Answer) -> Option<String> {
     let json: Json = serde_json::from_slice(&answer.body).ok()?;
     match &json["generation"] {
@@ -31,7 +31,7 @@ fn generation(answer: &Answer) -> Option<String> {
     }
 }
 
-/// Returns the message of an error, which is JSON or plain text.
+/// Returns the message of an error answer, which is JSON or plain text.
 fn message(answer: &Answer) -> String {
     let text = answer.text();
     let json: Json = serde_json::from_str(&text).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Client {
         format!("{doing} {}", self.place(object))
     }
 
-    /// Returns the address of an object, or of the list of objects.
+    /// Returns the URL of an object, or of the list of objects.
     fn address(&self, object: Option<&str>, query: &str) -> Result<Url> {
         let mut path = format!("b/{}/o", encoded(&self.settings.bucket));
         if let Some(object) = object {
@@ -71,7 +71,7 @@ impl Client {
         self.joined_address(&path, query)
     }
 
-    /// Returns the address of uploads, which is not below the address of the JSON API.
+    /// Returns the URL for uploads, which is not below the URL of the JSON API.
     fn upload_address(&self, query: &str) -> Result<Url> {
         let path = format!("/upload/storage/v1/b/{}/o", encoded(&self.settings.bucket));
         self.joined_address(&path, query)
@@ -102,12 +102,12 @@ impl Client {
         sent.map_err(|failure| failure.diagnostic(about.summary, about.what).into())
     }
 
-    /// Returns the headers for an object that is encrypted with a key of the user.
+    /// Returns the headers for an object that is encrypted with a customer-supplied key.
     fn with_key(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Encryption::Customer(key, sum) = &self.settings.encryption {
             headers.insert("x-goog-encryption-algorithm", HeaderValue::from_static("AES256"));
-            // Base64 text is always a valid header value.
+            // Base64 is always a valid header value, so nothing is left out here.
             if let (Ok(mut key), Ok(sum)) = (HeaderValue::from_str(key), HeaderValue::from_str(sum)) {
                 key.set_sensitive(true);
                 headers.insert("x-goog-encryption-key", key);
@@ -117,7 +117,7 @@ impl Client {
         headers
     }
 
-    /// Reads an object with its generation.
+    /// Reads an object and its generation.
     async fn get(&self, about: About<'_>, object: &str, headers: HeaderMap) -> Result<Snapshot> {
         let url = self.address(Some(object), "alt=media")?;
         let answer = self.send(about, Method::GET, &url, headers, None).await?;
@@ -134,7 +134,7 @@ impl Client {
         }
     }
 
-    /// Writes an object, on the condition in `query` if there is one.
+    /// Writes an object. `query` may contain a condition.
     async fn put(
         &self,
         about: About<'_>,
@@ -143,11 +143,11 @@ impl Client {
         headers: HeaderMap,
         body: &[u8],
     ) -> Result<Answer> {
-        // The service compares the checksum, and rejects a body that was damaged in transit.
+        // With the checksum, the service rejects a body that was damaged in transit.
         let kind = "text/plain; charset=utf-8";
         let sum = md5_base64(body);
         let metadata = json!({"bucket": self.settings.bucket, "name": object, "contentType": kind, "md5Hash": sum});
-        // The boundary must not occur in the state, which is JSON and does not contain its own checksum.
+        // The boundary contains the checksum of the state, so it cannot occur in the state.
         let boundary = format!("monoform-{}", sum.trim_end_matches('=').replace(['+', '/'], "-"));
         let mut parts = format!(
             "--{boundary}\r\nContent-Type: application/json\r\n\r\n{metadata}\r\n--{boundary}\r\nContent-Type: {kind}\r\n\r\n"
@@ -246,7 +246,7 @@ impl Client {
     }
 }
 
-/// Returns true if the answer says that the bucket itself does not exist, not only the object.
+/// Returns true if the answer reports that the bucket does not exist, and not only the object.
 fn is_about_bucket(answer: &Answer) -> bool {
     answer.status.as_u16() == 404 && message(answer).to_ascii_lowercase().contains("bucket does not exist")
 }
@@ -292,7 +292,7 @@ impl LockedStore for Client {
         };
         match expected {
             Some(Revision::Named(generation)) => query.push_str(&format!("&ifGenerationMatch={}", encoded(generation))),
-            // The generation 0 means an object that does not exist.
+            // As a condition, the generation 0 means that the object does not exist.
             Some(Revision::Absent) => query.push_str("&ifGenerationMatch=0"),
             None => {}
         }
@@ -328,7 +328,7 @@ impl LockedStore for Client {
     }
 }
 
-/// Object that locks a state; its generation is the ID of the lock, as in Terraform.
+/// Object that locks a state. As in Terraform, the lock ID is its generation.
 struct LockObject<'c> {
     client: &'c Client,
     object: String,
@@ -351,7 +351,7 @@ impl LockRecord for LockObject<'_> {
             what: &what,
         };
         let body = info.to_json().into_bytes();
-        // Without the user's encryption key, so that everybody can read the holder of the lock.
+        // The lock is not encrypted with the customer-supplied key, so that everyone can read its holder.
         let headers = HeaderMap::new();
         let answer = self
             .client
@@ -382,7 +382,7 @@ impl LockRecord for LockObject<'_> {
         })?;
         let generation = match revision {
             Some(Revision::Named(generation)) => generation,
-            // Some compatible servers do not send the generation with the content.
+            // Some compatible services do not return the generation with the content.
             _ => match self.client.generation(about, &self.object).await? {
                 Some(generation) => generation,
                 None => return Ok(None),
@@ -400,7 +400,7 @@ impl LockRecord for LockObject<'_> {
             summary: UNLOCK,
             what: &what,
         };
-        // The condition protects a lock of another program that has replaced this one.
+        // With this condition, a newer lock of another program is not removed.
         let query = format!("ifGenerationMatch={}", found.info.id);
         let url = self.client.address(Some(&self.object), &query)?;
         let answer = self

@@ -46,24 +46,24 @@ pub struct Config {
     pub storage_custom_endpoint: Attr<String>,
 }
 
-/// Encryption of states.
+/// Encryption of the objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
-    /// The encryption that is configured for the bucket.
+    /// The default encryption of the bucket.
     Usual,
-    /// Encryption with this key of Cloud KMS.
+    /// Encryption with this Cloud KMS key.
     Kms(String),
-    /// Encryption with a key of the user: the key and its SHA-256, in Base64.
+    /// Encryption with a customer-supplied key: the key and its SHA-256, both in Base64.
     Customer(String, String),
 }
 
 /// Effective settings of the client.
 pub(crate) struct Settings {
     pub bucket: String,
-    /// Directory of the states: empty, or with a slash at its end.
+    /// Prefix of the objects: empty, or ending in a slash.
     pub prefix: String,
     pub encryption: Encryption,
-    /// Address of the JSON API: `https://storage.googleapis.com/storage/v1/`.
+    /// URL of the JSON API, such as `https://storage.googleapis.com/storage/v1/`.
     pub endpoint: Url,
     pub credentials: Credentials,
     pub http: HttpClient,
@@ -75,10 +75,10 @@ pub(crate) fn problem(attribute: &str, detail: impl Into<String>) -> Diagnostic 
     Diagnostic::error(SUMMARY, detail).at_attribute(attribute)
 }
 
-/// Reads a file if the text is the path of one; otherwise returns the text itself.
+/// If the text is the path of a file, returns the content of the file, otherwise the text itself.
 fn path_or_content(text: &str) -> std::result::Result<String, UnreadableFile> {
     let path = env::expand_home(text);
-    // Text that cannot be a path, such as one with line breaks, has no metadata.
+    // A text that cannot be a path, for example because of line breaks, has no metadata.
     if !path.metadata().is_ok_and(|found| found.is_file()) {
         return Ok(text.to_owned());
     }
@@ -111,7 +111,7 @@ impl Config {
         if self.bucket.as_str() == Some("") {
             found.push(problem("bucket", "The name of the bucket must not be empty."));
         }
-        // Two arguments are refused even if they are empty; a variable counts only if it is not empty.
+        // As arguments, even empty values conflict. An environment variable counts only if it is not empty.
         let both_here = self.encryption_key.known().is_some() && self.kms_encryption_key.known().is_some();
         let key = text(&self.encryption_key, &["GOOGLE_ENCRYPTION_KEY"]);
         let kms = text(&self.kms_encryption_key, &["GOOGLE_KMS_ENCRYPTION_KEY"]);
@@ -131,7 +131,7 @@ impl Config {
 
     /// Returns the effective settings from the arguments and the environment.
     pub(crate) fn settings(&self) -> Result<Settings> {
-        // As in Terraform, so that both programs use the same objects.
+        // Normalized as in Terraform, so that both programs use the same objects.
         let prefix = self.prefix.text().trim_start_matches('/');
         let prefix = match prefix {
             "" => String::new(),
@@ -150,7 +150,7 @@ impl Config {
         })
     }
 
-    /// Returns the credentials of a source, or of the service account that is impersonated with it.
+    /// Returns the credentials of a source, or those of the service account that is impersonated with it.
     pub(crate) fn credentials(&self, source: Source, scope: &'static str) -> Credentials {
         let impersonate = text(
             &self.impersonate_service_account,
@@ -171,8 +171,8 @@ impl Config {
             .collect()
     }
 
-    /// Returns the source of credentials. `variable` has credentials if there is no argument; without any, an emulator gets
-    /// none.
+    /// Returns the source of credentials. `variable` is used if there is no argument. `emulator` is set for an emulator, which needs no
+    /// credentials.
     pub(crate) fn source(&self, variable: Option<String>, emulator: Option<String>) -> Result<Source> {
         if let Some(token) = text(&self.access_token, &["GOOGLE_OAUTH_ACCESS_TOKEN"]) {
             return Ok(Source::Token(token));
@@ -204,7 +204,7 @@ impl Config {
             let attribute = "encryption_key";
             let key = path_or_content(&given)
                 .map_err(|e| problem(attribute, format!("Error loading encryption key: {e}.")))?;
-            // Files with keys usually end in a line break.
+            // Key files usually end with a line break.
             let key = BASE64.decode(key.trim_end()).map_err(|e| {
                 problem(
                     attribute,
@@ -239,7 +239,7 @@ impl Config {
             })
         });
         let address = custom.unwrap_or_else(|| format!("https://storage.{}/storage/v1/", source.universe()));
-        // Joining a path to an address without a slash at its end would replace the last part of the address.
+        // Without a slash at the end, joining a path would replace the last segment of the URL.
         let complete = match address.ends_with('/') {
             true => address.clone(),
             false => format!("{address}/"),

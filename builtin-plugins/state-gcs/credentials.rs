@@ -1,4 +1,4 @@
-//! Credentials: an access token for every request, from the first source that is configured.
+//! Credentials: access tokens from the first source that is configured.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use store_client::{
 use crate::federation;
 use crate::impersonation::{EVERYTHING, address, impersonated, problem};
 
-/// Scope of tokens for objects.
+/// OAuth scope of tokens for objects.
 pub(crate) const OBJECTS: &str = "https://www.googleapis.com/auth/devstorage.read_write";
 const TOKENS: &str = "https://oauth2.googleapis.com/token";
 const GOOGLE: &str = "googleapis.com";
@@ -23,9 +23,9 @@ const GOOGLE: &str = "googleapis.com";
 pub(crate) enum Source {
     /// An access token.
     Token(String),
-    /// Credentials in JSON.
+    /// Content of a credentials file.
     Json(Json),
-    /// Application default credentials, or those of the machine.
+    /// Application default credentials, or else the service account of the machine.
     Default,
     /// No credentials, for an emulator.
     Nobody,
@@ -41,7 +41,7 @@ impl Source {
     }
 }
 
-/// Cache of an access token, which is requested when it is needed.
+/// Cache of an access token, which is requested when it is first needed.
 pub(crate) struct Credentials {
     source: Source,
     impersonate: Option<String>,
@@ -134,7 +134,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// Returns the project that requests are charged to, if it is not the project of the bucket.
+    /// Returns the project to be charged for requests, if it is not the project of the bucket.
     fn quota_project(&self) -> Option<String> {
         let of = |json: &Json| json["quota_project_id"].as_str().map(str::to_owned);
         match &self.source {
@@ -155,7 +155,7 @@ impl Credentials {
         impersonated(http, &base, &address, &self.delegates, self.scope).await
     }
 
-    /// Requests a token of the source itself, without impersonation.
+    /// Requests a token for the source itself, without impersonation.
     async fn base(&self, http: &HttpClient, scope: &str) -> Result<Token> {
         match &self.source {
             Source::Token(token) => Ok(Token::without_expiry(token.clone())),
@@ -169,12 +169,11 @@ impl Credentials {
     }
 }
 
-/// Requests a token for credentials in JSON.
+/// Requests a token for the content of a credentials file.
 async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     match json["type"].as_str().unwrap_or_default() {
         "impersonated_service_account" => {
-            // This token authorizes the request for the second token, and the scope of a bucket would not be enough for
-            // that.
+            // The first token authorizes the request for the second one, for which the scope of objects is not enough.
             let base = of_plain_json(http, &json["source_credentials"], EVERYTHING).await?;
             let address = json["service_account_impersonation_url"].as_str().unwrap_or_default();
             let delegates = json["delegates"].as_array().into_iter().flatten();
@@ -185,7 +184,7 @@ async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     }
 }
 
-/// Requests a token for credentials that contain no other credentials.
+/// Requests a token for credentials that do not contain other credentials.
 async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let given = |name: &str, usual: &str| match text(name) {
@@ -197,7 +196,7 @@ async fn of_plain_json(http: &HttpClient, json: &Json, scope: &str) -> Result<To
             let address = given("token_uri", TOKENS);
             let account = text("client_email");
             let now = oauth::now();
-            // Google accepts statements that hold for an hour at most.
+            // Google accepts assertions that are valid for at most an hour.
             let claims = json!({"iss": account, "scope": scope, "aud": address, "iat": now, "exp": now + 3600});
             let header = [("kid", text("private_key_id"))];
             let assertion = PrivateKey::from_pem(text("private_key"))
@@ -251,7 +250,7 @@ async fn exchange(http: &HttpClient, to: &str, form: &[(&str, &str)], who: &str)
     token_in(&answer).map_err(|why| problem(format!("{to} gives no token for {who}: {why}.")))
 }
 
-/// Requests a token of the machine's service account.
+/// Requests a token for the service account of the machine.
 async fn of_machine(scope: &str) -> Result<Token> {
     let none = |why: &str| {
         problem(format!(
@@ -262,7 +261,7 @@ async fn of_machine(scope: &str) -> Result<Token> {
         ))
     };
     let host = env::var("GCE_METADATA_HOST").unwrap_or_else(|| "metadata.google.internal".to_owned());
-    // The metadata service is local: it answers at once or does not exist.
+    // The metadata service is local, so it answers at once or does not exist: a short timeout and one retry are enough.
     let http = HttpClient::new(HttpSettings {
         proxy: Proxy::None,
         timeout: Some(Duration::from_secs(3)),
@@ -279,7 +278,7 @@ async fn of_machine(scope: &str) -> Result<Token> {
     ))?;
     url.query_pairs_mut().append_pair("scopes", scope);
     let mut headers = HeaderMap::new();
-    // The service requires this header, so that a browser or a proxy cannot be made to read tokens.
+    // The service requires this header, so that requests that a browser or proxy was tricked into cannot read tokens.
     headers.insert("metadata-flavor", HeaderValue::from_static("Google"));
     let answer = http
         .send(Method::GET, &url, headers, None)

@@ -1,7 +1,7 @@
 //! Workload identity federation: the token of another identity provider is exchanged for one of Google.
 //!
-//! The token comes from a file, an address, a program, or, on AWS, from a signed request that Google's service sends itself to
-//! verify the signer.
+//! The token comes from a file, a URL or a program. On AWS, the "token" is a signed request, which Google sends to AWS to verify the
+//! identity.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use store_client::{HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url, 
 
 use crate::impersonation::{EVERYTHING, address, impersonated, problem};
 
-/// Default time limit of a program.
+/// Default time limit for a program.
 const USUAL_TIME: Duration = Duration::from_secs(30);
 
 fn failed(what: &str, why: impl std::fmt::Display) -> Diagnostics {
@@ -26,7 +26,7 @@ pub(crate) async fn token(http: &HttpClient, json: &Json, scope: &str) -> Result
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let subject = subject(http, json).await?;
     let impersonation = text("service_account_impersonation_url");
-    // A token that only serves to get another one needs more than the scope of a bucket.
+    // For impersonation, the first token is only used to request another token, which requires a larger scope than that of objects.
     let first_scope = if impersonation.is_empty() { scope } else { EVERYTHING };
     let mut form = vec![
         ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
@@ -92,7 +92,7 @@ async fn subject(http: &HttpClient, json: &Json) -> Result<String> {
     ))
 }
 
-/// Reads a token that is the whole content, or a field of JSON.
+/// Reads a token from content that is the token itself, or JSON with the token in a field.
 fn formatted(content: &[u8], format: &Json, place: &str) -> Result<String> {
     let token = match format["type"].as_str() {
         Some("json") => {
@@ -111,13 +111,14 @@ fn formatted(content: &[u8], format: &Json, place: &str) -> Result<String> {
 /// Runs a program and returns the token that it prints.
 async fn program(json: &Json, executable: &Json) -> Result<String> {
     let command = executable["command"].as_str().unwrap_or_default();
-    // A file of credentials from elsewhere must not run programs unless the user allows it, as in Google's libraries.
+    // As in Google's libraries, a credentials file must not run programs unless the user allows it, because the file may come from
+    // elsewhere.
     if env::var("GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES").as_deref() != Some("1") {
         let why = "programs are run only if the environment variable GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES is 1";
         return Err(failed(command, why));
     }
     let output = executable["output_file"].as_str();
-    // The file is a cache of the program: it is run only if the token in the file has expired.
+    // The program caches its output in this file, so it is run only if the token in the file has expired.
     if let Some(token) = output
         .and_then(|path| std::fs::read(path).ok())
         .and_then(|text| parse_answer(&text).ok())
@@ -188,7 +189,7 @@ fn parse_answer(text: &[u8]) -> std::result::Result<String, ProgramError> {
     token.map(str::to_owned).ok_or(ProgramError::NoToken)
 }
 
-/// Reads a value of the metadata service of EC2.
+/// Reads a value from the EC2 metadata service.
 async fn metadata(http: &HttpClient, url: &str, session: Option<&HeaderValue>) -> Result<String> {
     let mut headers = HeaderMap::new();
     if let Some(session) = session {
@@ -202,7 +203,7 @@ async fn metadata(http: &HttpClient, url: &str, session: Option<&HeaderValue>) -
     }
 }
 
-/// Signs a request to AWS without sending it: its signature proves the identity.
+/// Builds a signed request to AWS, without sending it: the signature proves the identity.
 async fn amazon(http: &HttpClient, source: &Json, audience: &str) -> Result<String> {
     let text = |name: &str| source[name].as_str().unwrap_or_default();
     let session = match text("imdsv2_session_token_url") {
@@ -220,7 +221,7 @@ async fn amazon(http: &HttpClient, source: &Json, audience: &str) -> Result<Stri
     let session = session.as_ref();
     let region = match env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]) {
         Some(region) => region,
-        // The service returns the zone, which is the region and a letter.
+        // The service returns the availability zone, which is the region followed by a letter.
         None => {
             let mut zone = metadata(http, text("region_url"), session).await?;
             zone.pop();
@@ -262,7 +263,7 @@ enum SerializeError {
     Sign(#[from] aws::SignError),
 }
 
-/// Encodes a signed request as text for a form.
+/// Encodes a signed request as JSON for a form field.
 fn serialized(
     url: &str,
     region: &str,
@@ -283,7 +284,7 @@ fn serialized(
         .filter_map(|(name, value)| Some(json!({"key": name.as_str(), "value": value.to_str().ok()?})))
         .collect();
     let request = json!({"url": url, "method": "POST", "headers": headers}).to_string();
-    // As in Google's libraries, the text is encoded twice: here, and as a part of the form.
+    // As in Google's libraries, the text is percent-encoded here, and again as a form field.
     Ok(percent_encoding::utf8_percent_encode(&request, percent_encoding::NON_ALPHANUMERIC).to_string())
 }
 

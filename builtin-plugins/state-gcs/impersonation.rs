@@ -1,11 +1,11 @@
-//! Tokens of impersonated service accounts, and common parts of all tokens.
+//! Tokens of impersonated service accounts, and code that all kinds of tokens share.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::{Value as Json, json};
 use store_client::oauth::{Token, TokenError};
 use store_client::{HeaderMap, HeaderValue, HttpClient, Method, Url};
 
-/// Scope of tokens that are used to request other tokens.
+/// OAuth scope of tokens that are used to request other tokens.
 pub(crate) const EVERYTHING: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// Lifetime of a token of an impersonated account.
@@ -15,7 +15,7 @@ pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error("No valid credentials found", detail).into()
 }
 
-/// Parses an address in credentials.
+/// Parses a URL in credentials.
 pub(crate) fn address(text: &str) -> Result<Url> {
     let url = Url::parse(text)
         .ok()
@@ -27,7 +27,7 @@ pub(crate) fn address(text: &str) -> Result<Url> {
     })
 }
 
-/// Requests a token of an account that is impersonated.
+/// Requests a token for an impersonated service account.
 pub(crate) async fn impersonated(
     http: &HttpClient,
     base: &Token,
@@ -44,7 +44,7 @@ pub(crate) async fn impersonated(
         .iter()
         .map(|account| match account.contains('/') {
             true => account.clone(),
-            // The API takes full names only. With `-` it finds the project by the account.
+            // The API requires full resource names. With `-` as the project, it finds the project of the account.
             false => format!("projects/-/serviceAccounts/{account}"),
         })
         .collect();

@@ -1,4 +1,4 @@
-//! Requests to Cloud KMS, with the credentials that arguments of the backend describe.
+//! Requests to Cloud KMS, with the same credential arguments as the backend.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result, env};
 use serde_json::Value as Json;
@@ -8,7 +8,7 @@ use store_client::{Answer, HeaderMap, HeaderValue, HttpClient, Method, Url};
 use crate::config::{self, Config};
 use crate::credentials::Credentials;
 
-/// Scope of tokens for keys.
+/// OAuth scope of tokens for keys.
 const KEYS: &str = "https://www.googleapis.com/auth/cloudkms";
 const SUMMARY: &str = "Error making a request to Cloud KMS";
 
@@ -16,17 +16,17 @@ const SUMMARY: &str = "Error making a request to Cloud KMS";
 pub struct Kms {
     http: HttpClient,
     credentials: Credentials,
-    /// Address of the service, with a slash at its end.
+    /// URL of the service, ending in a slash.
     address: String,
 }
 
 impl Kms {
-    /// Creates a client. Arguments about the bucket have no effect.
+    /// Creates a client. Arguments about the bucket are ignored.
     ///
     /// # Errors
     /// The credentials cannot be read.
     pub fn new(config: &Config) -> Result<Kms> {
-        // Only one of the variables of the backend: GOOGLE_BACKEND_CREDENTIALS may be those of another project.
+        // GOOGLE_BACKEND_CREDENTIALS is not used, because it may contain credentials of another project.
         let source = config.source(env::var("GOOGLE_CREDENTIALS"), None)?;
         Ok(Kms {
             http: config::client()?,
@@ -35,7 +35,7 @@ impl Kms {
         })
     }
 
-    /// Sends a request about a key, which is named by its resource name.
+    /// Sends a request about a key. `key` is its resource name.
     ///
     /// # Errors
     /// There was no answer, or the answer is an error.

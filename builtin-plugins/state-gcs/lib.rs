@@ -1,14 +1,14 @@
 //! The state store `gcs`: states as objects of a bucket in Google Cloud Storage.
 //!
-//! A workspace is the object `PREFIX/NAME.tfstate`, also the default one. Its lock is the object `PREFIX/NAME.tflock`, which is
-//! created only if it does not exist, and removed only in the generation that was created; the generation is the ID of the lock.
+//! Every workspace, including the default one, is an object `PREFIX/NAME.tfstate`. Its lock is the object `PREFIX/NAME.tflock`, which is
+//! created only if it does not exist, and removed only if it still has the generation that was created. The lock ID is this generation.
 //!
-//! - [`config`]: the arguments, and their effective values with those of the environment.
-//! - [`credentials`]: tokens, keys of service accounts, application default credentials, the machine; [`federation`]: identities
-//!   of other providers that Google accepts.
-//! - [`client`]: the objects and locks, by the JSON API. The store makes its own five requests: the official library brings gRPC
-//!   along, and `object_store` has neither customer-supplied keys nor conditional deletes.
-//! - [`kms`]: keys of Cloud KMS for the key provider `gcp_kms`, whose credentials are those of this backend.
+//! - [`config`]: the arguments, and their effective values, including the environment.
+//! - [`credentials`]: tokens from access tokens, service account keys, application default credentials and the machine; [`federation`]:
+//!   workload identity federation.
+//! - [`client`]: the objects and locks, by the JSON API. The store makes its own requests, of which there are only five kinds: the official
+//!   library depends on gRPC, and `object_store` supports neither customer-supplied keys nor conditional deletes.
+//! - [`kms`]: keys of Cloud KMS for the key provider `gcp_kms`, which has the same credential arguments as this backend.
 
 mod client;
 mod config;
@@ -27,7 +27,7 @@ use store_client::guard::Guarded;
 pub use config::Config;
 pub use kms::Kms;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "gcs";
 
 #[must_use]

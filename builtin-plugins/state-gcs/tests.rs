@@ -12,7 +12,7 @@ use store_client::testing::{Asked, Reply, Server};
 
 use crate::store;
 
-/// Objects by name: generation and content.
+/// Objects by name, each with its generation and content.
 #[derive(Default)]
 struct Bucket {
     objects: BTreeMap<String, (u64, Vec<u8>)>,
@@ -23,7 +23,7 @@ fn missing(what: &str) -> Reply {
     Reply::new(404, json!({"error": {"code": 404, "message": what}}).to_string())
 }
 
-/// Splits a multipart body into metadata and content.
+/// Splits a multipart body into the metadata and the content.
 fn parts(asked: &Asked) -> (Json, Vec<u8>) {
     let kind = asked.header("content-type");
     let boundary = format!("--{}", kind.split("boundary=").nth(1).unwrap());
@@ -69,7 +69,7 @@ fn answer(bucket: &Mutex<Bucket>, asked: &Asked) -> Reply {
             .keys()
             .filter(|name| name.strip_prefix(&prefix).is_some_and(|rest| !rest.contains('/')))
             .collect();
-        // One object on each page.
+        // Each page has one object.
         let at: usize = asked.query("pageToken").map_or(0, |t| t.parse().unwrap());
         let items: Vec<Json> = names.get(at).iter().map(|name| json!({"name": name})).collect();
         let next = (at + 1 < names.len()).then(|| (at + 1).to_string());
@@ -120,7 +120,7 @@ async fn it_is_a_state_store() {
     let server = server().await;
     let one = connect(&server, &[]).await.unwrap();
     let other = connect(&server, &[("prefix", "a dir/".into())]).await.unwrap();
-    // An ID that is no generation cannot be the ID of a lock.
+    // An ID that is not a generation does not belong to any lock.
     conformance(&*one, &*other, Abilities::default()).await;
 }
 
@@ -142,7 +142,7 @@ async fn requests_are_those_of_the_interface() {
         [
             "POST /upload/storage/v1/b/states/o?uploadType=multipart&name=a%20dir%2Fdefault.tflock&ifGenerationMatch=0"
                 .to_owned(),
-            // The check that the lock is still held.
+            // This request checks that the lock is still held.
             "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tflock?alt=media".to_owned(),
             "POST /upload/storage/v1/b/states/o?uploadType=multipart&name=a%20dir%2Fdefault.tfstate".to_owned(),
             "GET /storage/v1/b/states/o/a%20dir%2Fdefault.tfstate?alt=media".to_owned(),
@@ -160,7 +160,7 @@ async fn requests_are_those_of_the_interface() {
     for request in &asked[2..4] {
         assert_eq!(request.header("x-goog-encryption-algorithm"), "AES256");
         assert_eq!(request.header("x-goog-encryption-key"), key);
-        // SHA-256 of the 32 characters, by another program.
+        // SHA-256 of the 32 characters, computed by another program.
         assert_eq!(
             request.header("x-goog-encryption-key-sha256"),
             "PrG9Q5lH63YpmOVmzMLgmceREYsvQFecxPfaK1Bht/k="

@@ -12,7 +12,7 @@ use store_client::{Answer, HeaderMap, HeaderValue, Method, Url};
 
 use crate::config::Settings;
 
-/// Client for the state behind an address.
+/// Client for a state at a URL.
 pub(crate) struct Client {
     settings: Settings,
     /// Lock that this client holds.
@@ -82,7 +82,7 @@ impl Client {
         }
         if let Some(body) = &body {
             headers.insert("content-type", HeaderValue::from_static("application/json"));
-            // As Terraform does, so that a server can verify the body.
+            // Like Terraform, sends the MD5 of the body, so that a server can verify it.
             if let Ok(sum) = HeaderValue::from_str(&md5_base64(body)) {
                 headers.insert("content-md5", sum);
             }
@@ -113,8 +113,7 @@ impl LockedStore for Client {
         if answer.body.is_empty() {
             return Ok(None.into());
         }
-        // As in Terraform, only the form of the checksum is checked; the checksum is not compared with the
-        // state.
+        // As in Terraform, a malformed checksum is an error, but a checksum is not compared with the state.
         if let Some(sum) = answer.header("content-md5").filter(|sum| BASE64.decode(sum).is_err()) {
             let detail = format!("The header Content-MD5 of the server's answer is no Base64: {sum:?}.");
             return Err(Diagnostic::error(READ, detail).into());
@@ -122,7 +121,7 @@ impl LockedStore for Client {
         Ok(Some(answer.body).into())
     }
 
-    /// Writes with the ID of the lock in the query, which the server checks; the protocol has no other condition.
+    /// Writes the state, with the lock ID in the query for the server to check. The protocol has no other condition.
     async fn write(&self, _workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let mut url = self.settings.address.clone();
         let held = self.held();
@@ -130,7 +129,7 @@ impl LockedStore for Client {
             let others: Vec<(String, String)> = url
                 .query_pairs()
                 .into_owned()
-                // The address may already have a parameter ID, which the ID of the lock replaces.
+                // The lock ID replaces a parameter `ID` that the address may have.
                 .filter(|(name, _)| name != "ID")
                 .collect();
             url.query_pairs_mut()
@@ -165,7 +164,7 @@ impl LockedStore for Client {
         let Some((method, url)) = &self.settings.lock else {
             return Ok(String::new());
         };
-        // A write must not carry the ID of an earlier lock, even if this attempt fails.
+        // If this attempt fails, later writes must not send the ID of an earlier lock.
         self.hold(None);
         let what = "Taking the lock";
         let body = info.to_json().into_bytes();
@@ -194,7 +193,7 @@ impl LockedStore for Client {
         let Some((method, url)) = &self.settings.unlock else {
             return Ok(());
         };
-        // The lock may be that of another program, of which only the ID is known.
+        // If the lock belongs to another program, only its ID is known.
         let lock = self.held().filter(|held| held.id == id).unwrap_or_else(|| LockInfo {
             id: id.to_owned(),
             ..LockInfo::default()
@@ -210,7 +209,7 @@ impl LockedStore for Client {
         Ok(())
     }
 
-    /// Returns an unknown holder: the protocol has no request for it.
+    /// Returns an unknown holder, because the protocol cannot ask for it.
     async fn holder(&self, _workspace: &str, _own: &str) -> Result<Holder> {
         Ok(Holder::Unknown)
     }

@@ -73,7 +73,7 @@ fn problem(attribute: &str, detail: String) -> Diagnostic {
 
 /// Returns the text of an argument, or else of a variable.
 fn text(value: &Attr<String>, variable: &str) -> Option<String> {
-    // An empty text in the configuration counts as set, as in Terraform.
+    // As in Terraform, an empty argument counts as set.
     value.known().cloned().or_else(|| env::var(variable))
 }
 

@@ -1,4 +1,4 @@
-//! The state store `http`: a state behind any web server that answers GET, POST and, for locks, two more methods.
+//! The state store `http`: a state on a web server that supports GET, POST and, for locks, two more methods.
 //!
 //! | operation | request | answers |
 //! | --- | --- | --- |
@@ -7,7 +7,7 @@
 //! | lock | `lock_method` (LOCK) `lock_address`, with the lock information as JSON | 200; 409 or 423 with that of the holder |
 //! | unlock | `unlock_method` (UNLOCK) `unlock_address`, with the same JSON | 200 |
 //!
-//! [`config`] is the configuration with the environment; [`client`] makes the requests.
+//! [`config`] has the arguments and their values from the environment; [`client`] makes the requests.
 
 mod client;
 mod config;
@@ -21,7 +21,7 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "http";
 
 #[must_use]

@@ -1,4 +1,4 @@
-//! Tests of the store with a server that keeps one state and one lock.
+//! Tests of the store with a fake server that stores one state and one lock.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,8 +19,7 @@ fn id(lock: &[u8]) -> String {
     LockInfo::from_json(lock).unwrap().id
 }
 
-/// Answers as common servers do: writing, and releasing the lock, require the ID of the lock, if there is
-/// one.
+/// Answers like common servers: if there is a lock, writing and unlocking require its ID.
 fn answer(kept: &Mutex<Kept>, asked: &Asked) -> Reply {
     let mut kept = kept.lock().unwrap();
     match (asked.method.as_str(), asked.path()) {

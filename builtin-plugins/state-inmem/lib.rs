@@ -1,4 +1,4 @@
-//! The state store `inmem`: states in the memory of the store's process, which ends with the command. It exists for tests.
+//! The state store `inmem`, which is for tests: states are in the memory of the plugin process and are lost when the command ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use monoform_sdk::schema::optional;
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Attr, Diagnostic, Model, Result, StateClient, StateStore, async_trait};
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "inmem";
 
 /// The configuration.
@@ -31,9 +31,9 @@ impl StateStore for Memory {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let mut kept = Kept::default();
-        // The default workspace is listed before it has a state.
+        // The default workspace is listed even without a state.
         kept.states.insert(DEFAULT.to_owned(), None);
-        // A lock that exists from the start lets tests check how commands handle somebody else's lock.
+        // With this lock, tests check how commands handle a lock that another program holds.
         if let Some(id) = config.lock_id.into_known() {
             let info = LockInfo {
                 id,

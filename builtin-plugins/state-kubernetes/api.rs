@@ -1,4 +1,4 @@
-//! Requests to the API server, and the errors in its answers.
+//! Requests to the API server, and the errors that it returns.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -37,9 +37,9 @@ impl Kind {
 }
 
 pub(crate) enum Written {
-    /// The object was written, and has this version now.
+    /// The object was written. The value is its new version.
     Done(Option<Revision>),
-    /// Another client was faster: the object already exists, or has changed.
+    /// Another client has created or changed the object meanwhile.
     Conflict,
 }
 
@@ -94,7 +94,7 @@ impl Api {
                     .push_str(&format!(" The cluster is asked at {}.", self.sessions.server()));
                 problem
             })?;
-            // A credential plugin's token may have been revoked before its end, so the plugin is run once more.
+            // The token of a credential plugin may have been revoked early, so after a 401 the plugin is run once more.
             if answer.status.as_u16() != 401 || !again || !self.sessions.refused().await {
                 return Ok(answer);
             }
@@ -104,7 +104,7 @@ impl Api {
 
     /// Builds the diagnostic for an error, with advice for its status.
     pub fn problem(&self, about: About<'_>, answer: &Answer) -> Diagnostics {
-        // Errors of the API are objects of the kind Status. A proxy before the API may answer with anything.
+        // The API reports errors as objects of the kind Status. A proxy in front of it may send anything else.
         let status: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         let message = status["message"].as_str().unwrap_or_default();
         let namespace = &self.namespace;
@@ -164,8 +164,8 @@ impl Api {
 
     /// Lists the secrets with these labels, optionally without their data.
     pub async fn secrets(&self, about: About<'_>, labels: &str, with_data: bool) -> Result<Vec<Json>> {
-        // Only metadata is requested, so that the list is short for large states, too. Servers that do not know
-        // this form return whole objects.
+        // Only metadata is requested, so that the answer is short even for large states. Servers that do not support this return whole
+        // objects.
         const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
         let labels = utf8_percent_encode(labels, PART);
         let mut found = Vec::new();
@@ -194,7 +194,7 @@ impl Api {
         self.written(about, &answer)
     }
 
-    /// Replaces an object; its `resourceVersion` is the condition.
+    /// Replaces an object, on the condition that its `resourceVersion` has not changed.
     pub async fn update(&self, about: About<'_>, kind: Kind, name: &str, object: &Json) -> Result<Written> {
         let url = self.url(kind, Some(name), "")?;
         let answer = self.send(about, Method::PUT, &url, Some(object), None).await?;
@@ -204,7 +204,7 @@ impl Api {
     fn written(&self, about: About<'_>, answer: &Answer) -> Result<Written> {
         match answer.status.as_u16() {
             200..=299 => {
-                // The object is written even if the answer cannot be read; only its revision is unknown then.
+                // If the answer cannot be read, the object was written nevertheless, but its new version is unknown.
                 let object: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
                 Ok(Written::Done(Revision::named(
                     object["metadata"]["resourceVersion"].as_str(),
@@ -215,7 +215,7 @@ impl Api {
         }
     }
 
-    /// Deletes an object; one that does not exist is no error.
+    /// Deletes an object. It is not an error if the object does not exist.
     pub async fn delete(&self, about: About<'_>, kind: Kind, name: &str) -> Result<()> {
         let url = self.url(kind, Some(name), "")?;
         let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});

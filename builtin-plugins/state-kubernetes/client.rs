@@ -15,16 +15,16 @@ use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use crate::api::{Api, Kind, Written};
 use crate::config::Settings;
 
-/// Key of a state in its secret, label of all secrets and leases, and beginning of their names.
+/// Key of the state in its secret. Also the label of all secrets and leases, and the prefix of their names.
 const STATE: &str = "tfstate";
 const SUFFIX: &str = "tfstateSecretSuffix";
 const WORKSPACE: &str = "tfstateWorkspace";
 const LOCK_INFO: &str = "app.terraform.io/lock-info";
 
-/// Bytes of a compressed state in one secret: the limit of Kubernetes.
+/// Maximum size in bytes of the compressed data in one secret, which is the limit of Kubernetes.
 const PART: usize = 1 << 20;
 
-/// Attempts to write a part while other clients change it.
+/// Number of attempts to write a secret while other clients change it.
 const ATTEMPTS: u32 = 5;
 
 /// Client for the states of a namespace.
@@ -34,7 +34,7 @@ pub(crate) struct Client {
     labels: BTreeMap<String, String>,
 }
 
-/// Returns true if an object can have this name: a DNS subdomain in lower case.
+/// Returns true if an object can have this name, which must be a DNS subdomain in lower case.
 fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
         let fits = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
@@ -43,7 +43,7 @@ fn is_name(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_part)
 }
 
-/// Returns the number of the part in a secret's name; zero for the first one.
+/// Returns the number of the part in the name of a secret. The first part has the number zero.
 fn number(base: &str, name: &str) -> Option<usize> {
     match name.strip_prefix(base)? {
         "" => Some(0),
@@ -102,7 +102,7 @@ impl Client {
             (STATE, "true"),
             (SUFFIX, self.suffix.as_str()),
             (WORKSPACE, workspace),
-            // The label that Terraform sets on its secrets, so that each program finds the states of the other.
+            // The same label as in Terraform, so that each program finds the states of the other.
             ("app.kubernetes.io/managed-by", "terraform"),
         ];
         let mut labels: BTreeMap<String, String> = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -110,7 +110,7 @@ impl Client {
         labels
     }
 
-    /// Returns the secrets of a state by the numbers of their parts.
+    /// Returns the secrets of a state by part number.
     async fn parts(&self, about: About<'_>, workspace: &str, with_data: bool) -> Result<BTreeMap<usize, Json>> {
         let base = self.secret(about.summary, workspace)?;
         let labels: Vec<String> = self
@@ -129,7 +129,7 @@ impl Client {
         format!("{doing} the {kind} {name:?} in the namespace {:?}", self.api.namespace)
     }
 
-    /// Writes a secret with a part of a state, on the condition that it has the expected version.
+    /// Writes the secret of one part of a state, if it still has the expected version.
     async fn write_part(
         &self,
         about: About<'_>,
@@ -140,7 +140,7 @@ impl Client {
         for _ in 0..ATTEMPTS {
             let there = self.api.get(about, Kind::Secret, name).await?;
             let current = there.as_ref().map_or(Some(Revision::Absent), version);
-            // The update below carries the version that was read, so a change in between is a conflict.
+            // The update contains the version that was read here, so a change after this check is a conflict.
             if expected.is_some() && current.as_ref() != expected {
                 return Ok(Outcome::Changed);
             }
@@ -178,7 +178,7 @@ impl Client {
         let Some(object) = self.api.get(about, kind, name).await? else {
             return Ok(());
         };
-        // An object of another program may have this name by chance.
+        // Another program may have created an object with this name.
         if object["metadata"]["labels"][STATE] != "true" {
             let detail = format!(
                 "The object {name:?} does not have the label \"{STATE}\": it is of another program, and stays."
@@ -219,7 +219,7 @@ impl LockRecord for LockLease<'_> {
         )
     }
 
-    /// Terraform's locks have no path in this store.
+    /// Empty, as in Terraform's lock records for this backend.
     fn path(&self) -> String {
         String::new()
     }
@@ -241,8 +241,8 @@ impl LockRecord for LockLease<'_> {
                 self.client.api.create(about, Kind::Lease, &lease).await?
             }
             Some(lease) if holder(&lease).is_some() => return Ok(Created::Exists),
-            // A lease without a holder is a released lock. The update has the lease's resource version, so that of several
-            // programs that take it at once only one succeeds.
+            // A lease without a holder is a released lock. The update contains the version of the lease, so if several programs take it at
+            // the same time, only one succeeds.
             Some(mut lease) => {
                 if !lease["metadata"]["annotations"].is_object() {
                     lease["metadata"]["annotations"] = Json::Object(Map::new());
@@ -286,7 +286,7 @@ impl LockRecord for LockLease<'_> {
             summary: UNLOCK,
             what: &what,
         };
-        // The update is refused if the lease has changed since it was read here.
+        // The update is refused if the lease was changed after this read.
         let lease = self.get(about).await?;
         let Some(mut lease) = lease.filter(|lease| holder(lease) == Some(&found.info.id)) else {
             return Ok(Removed::Changed);
@@ -325,7 +325,7 @@ impl LockedStore for Client {
             labels[WORKSPACE].as_str().filter(|name| is_ours && *name != DEFAULT)
         });
         let names: BTreeSet<&str> = workspaces.collect();
-        // The default workspace exists even without a secret.
+        // The default workspace is listed even without a secret.
         Ok([DEFAULT].into_iter().chain(names).map(str::to_owned).collect())
     }
 
@@ -339,12 +339,12 @@ impl LockedStore for Client {
         let mut all = Vec::new();
         let parts = self.parts(about, workspace, true).await?;
         let count = parts.len();
-        // The version of the first part, which every write changes.
+        // The version of the first part is used, because every write changes it.
         let revision = parts.get(&0).map_or(Some(Revision::Absent), version);
         let snapshot = |state| Snapshot { state, revision };
         for (place, (number, secret)) in parts.into_iter().enumerate() {
             if place != number {
-                // A missing part is reported here, because decompression would only report a broken stream.
+                // Without this check, decompression would only report invalid data.
                 let detail = format!("{what} failed: part {place} of {count} of the state is missing.");
                 return Err(problem(READ, detail));
             }
@@ -381,8 +381,7 @@ impl LockedStore for Client {
                 0 => base.clone(),
                 number => format!("{base}-part-{number}"),
             };
-            // Only the first part is written under a condition: the program that has written it writes the
-            // others, too.
+            // Only the first part is written conditionally. Whoever succeeds with it also writes the other parts.
             let expected = expected.filter(|_| count == 0);
             match self.write_part(about, (workspace, &name), part, expected).await? {
                 Outcome::Done(written) if count == 0 => revision = written,
@@ -391,7 +390,7 @@ impl LockedStore for Client {
             }
             count += 1;
         }
-        // Parts of the previous state beyond the last part of the new one.
+        // Deletes parts of the previous state that the new one does not have.
         for (number, secret) in before {
             if number >= count {
                 self.delete_own(about, Kind::Secret, name_of(&secret)).await?;

@@ -137,7 +137,7 @@ fn map(value: &Attr<BTreeMap<String, Attr<String>>>) -> BTreeMap<String, String>
         .collect()
 }
 
-/// Returns true if the name ends in a hyphen and a number, as do the parts of large states.
+/// Returns true if the name ends in a hyphen and a number, which the names of the parts of large states do.
 fn ends_with_number(name: &str) -> bool {
     name.rsplit_once('-').is_some_and(|(_, end)| end.parse::<i64>().is_ok())
 }
@@ -220,7 +220,7 @@ impl Config {
                 format!("Failed to initialize kubernetes configuration: {why}."),
             )
         })?;
-        // Without any other configuration, a pod uses its service account.
+        // If nothing else is configured, a program in a pod uses the pod's service account.
         let is_elsewhere = !access.server.is_empty() || text(&self.host, "KUBE_HOST").is_some();
         match is_elsewhere || env::var("KUBERNETES_SERVICE_HOST").is_none() {
             true => Ok(access),
@@ -251,8 +251,8 @@ impl Config {
             let is_tls = access.authorities.is_some() || certificate || access.insecure;
             access.server = format!("{}://{}", if is_tls { "https" } else { "http" }, access.server);
         }
-        // A host from the arguments may replace https by http. Then the credentials of the file are dropped, while
-        // those of the arguments below are used.
+        // The arguments may replace https by http. Then the credentials from the files are dropped, and only those from the arguments
+        // (below) are used.
         if access.server.to_ascii_lowercase().starts_with("http://") {
             tracing::warn!(
                 "the user of the file is not used: the connection to {} is not safe",
@@ -292,7 +292,7 @@ impl Config {
     }
 }
 
-/// Returns the access of a pod to its own cluster.
+/// Returns the access settings for a program in a pod to its own cluster.
 fn in_cluster() -> Result<Access> {
     let attribute = "in_cluster_config";
     let (Some(host), Some(port)) = (env::var("KUBERNETES_SERVICE_HOST"), env::var("KUBERNETES_SERVICE_PORT")) else {
@@ -307,7 +307,7 @@ fn in_cluster() -> Result<Access> {
     Ok(Access {
         server: format!("https://{host}:{port}"),
         authorities: Some(authorities),
-        // The token is renewed while the pod runs, so the file is read for each session.
+        // Kubernetes replaces the token while the pod runs, so the file is read again for each session.
         token_file: Some(file("token").into()),
         ..Access::default()
     })
@@ -334,7 +334,7 @@ mod unit {
         };
         for host in ["http://other", "HTTP://other", "other"] {
             let access = access(host);
-            // Credentials from the arguments are used on any connection.
+            // Credentials from arguments are used even without TLS.
             assert_eq!((access.token, access.username.as_deref()), (None, Some("me")), "{host}");
         }
         assert_eq!(access("https://other").token.as_deref(), Some("secret"));

@@ -19,7 +19,7 @@ pub(crate) enum ExecError {
     Start {
         program: String,
         source: std::io::Error,
-        /// Advice for installing the plugin.
+        /// Advice on installing the plugin, from the kubeconfig file.
         hint: String,
     },
     #[error("the program {program} has failed ({status}): {said}")]
@@ -59,9 +59,9 @@ pub(crate) struct Exec {
     pub command: PathBuf,
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
-    /// Advice for installing the plugin.
+    /// Advice on installing the plugin, from the kubeconfig file.
     pub hint: String,
-    /// True if the plugin gets the description of the cluster.
+    /// True if the plugin receives a description of the cluster.
     pub with_cluster: bool,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Credential {
     pub token: Option<String>,
     pub certificate: Option<String>,
     pub key: Option<String>,
-    /// Expiry by RFC 3339.
+    /// Expiry time in RFC 3339.
     pub expires: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Exec {
             .args(&self.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .env("KUBERNETES_EXEC_INFO", info.to_string())
-            // The plugin was told that it is not interactive; a question would wait for an answer for ever.
+            // No input: the plugin is told that it is not interactive, and a question would wait forever.
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output()
@@ -152,7 +152,7 @@ impl Exec {
     fn parse_answer(&self, text: &[u8]) -> Result<Credential, AnswerError> {
         let json: Json = serde_json::from_slice(text)?;
         let version = json["apiVersion"].as_str().unwrap_or_default();
-        // The versions differ in their fields, so an answer in another one would be misread.
+        // Versions have different fields, so an answer in another version would be misread.
         if version != self.api_version {
             return Err(AnswerError::Version {
                 actual: version.to_owned(),

@@ -1,11 +1,10 @@
 //! Kubeconfig files: the clusters and users of `kubectl`.
 //!
-//! Several files are merged by the rules of Terraform's backend and not by those that Kubernetes documents for `kubectl`. With
-//! `kubectl`, only the first of several clusters, users or contexts with the same name is used, as a whole. Terraform merges them
-//! field by field, and the later file has precedence: objects such as `exec` are merged likewise, a list replaces a list, and a
-//! value that is empty or false replaces nothing. Relative paths in the result are relative to the later file, even those of the
-//! earlier one. The first `current-context` counts in both. A team that uses Terraform and this program must find its states in one
-//! cluster.
+//! Several files are merged by the rules of Terraform's backend, so that teams who also use Terraform find their states in the same
+//! cluster. The rules differ from those of `kubectl`. If several clusters, users or contexts have the same name, `kubectl` uses only the
+//! first one, as a whole. Terraform merges them field by field, and the later file takes precedence: objects such as `exec` are merged in
+//! the same way, a list replaces a list, and an empty or false value replaces nothing. All relative paths in the result are relative to the
+//! later file, even those from the earlier one. The first `current-context` is used by both programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -60,7 +59,7 @@ pub(crate) enum KubeconfigError {
     Exec(#[from] ExecError),
 }
 
-/// A cluster, and the credentials for it.
+/// Address of a cluster, and credentials for it.
 #[derive(Clone, Default)]
 pub(crate) struct Access {
     pub server: String,
@@ -72,7 +71,7 @@ pub(crate) struct Access {
     pub certificate: Option<String>,
     pub key: Option<String>,
     pub token: Option<String>,
-    /// File with the token, which is read for each session.
+    /// File that contains the token. It is read for each session.
     pub token_file: Option<PathBuf>,
     pub username: Option<String>,
     pub password: Option<String>,
@@ -82,7 +81,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Removes the credentials: as in `kubectl`, they are not sent without TLS.
+    /// Removes the credentials. As in `kubectl`, they are not sent without TLS.
     pub fn without_user(&mut self) {
         *self = Access {
             server: std::mem::take(&mut self.server),
@@ -95,7 +94,7 @@ impl Access {
     }
 }
 
-/// Names that override the choices in the files.
+/// Names that override the selection in the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
     pub context: Option<String>,
@@ -103,7 +102,7 @@ pub(crate) struct Choice {
     pub cluster: Option<String>,
 }
 
-/// A cluster, user or context, and the directory that its paths are relative to.
+/// A cluster, user or context, and the directory to which its paths are relative.
 struct Part {
     name: String,
     value: Json,
@@ -112,7 +111,7 @@ struct Part {
 
 type Parts = BTreeMap<String, Part>;
 
-/// Merged files.
+/// Result of merging the files.
 #[derive(Default)]
 struct Files {
     current: Option<String>,
@@ -139,7 +138,7 @@ impl Files {
     }
 }
 
-/// Merges a list of a file into those of the files before it.
+/// Merges a list of clusters, users or contexts into those of earlier files.
 fn add_parts(parts: &mut Parts, path: &Path, list: &Json, kind: &'static str) -> Result<(), KubeconfigError> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut names = BTreeSet::new();
@@ -158,13 +157,13 @@ fn add_parts(parts: &mut Parts, path: &Path, list: &Json, kind: &'static str) ->
             folder: PathBuf::new(),
         });
         merge(&mut part.value, &entry[kind]);
-        // Paths are relative to the last file with this part, as in Terraform.
+        // As in Terraform, all paths are relative to the last file that contains this entry.
         folder.clone_into(&mut part.folder);
     }
     Ok(())
 }
 
-/// Merges a later value into an earlier one.
+/// Merges the value of a later file into that of an earlier one.
 fn merge(earlier: &mut Json, later: &Json) {
     match (earlier, later) {
         (Json::Object(earlier), Json::Object(later)) => {
@@ -203,7 +202,7 @@ fn text(value: &Json, name: &str) -> Option<String> {
     value[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Returns the content of a field that is Base64 in the file itself, or the path of another file.
+/// Returns the content of a field that is either Base64 in the file, or the path of another file.
 fn content(part: &Part, field: &'static str) -> Result<Option<String>, KubeconfigError> {
     let name = || part.name.clone();
     if let Some(data) = text(&part.value, &format!("{field}-data")) {
@@ -233,7 +232,7 @@ fn content(part: &Part, field: &'static str) -> Result<Option<String>, Kubeconfi
     }
 }
 
-/// Reads and merges the files; without any, the access is empty.
+/// Reads and merges the files. Without files, the result is empty.
 pub(crate) fn read(paths: &[PathBuf], choice: &Choice) -> Result<Access, KubeconfigError> {
     let mut files = Files::default();
     for path in paths {
@@ -292,7 +291,7 @@ fn of_user(access: &mut Access, part: &Part) -> Result<(), KubeconfigError> {
     }
     let provider = &value["auth-provider"];
     if provider.is_object() {
-        // The token that an auth provider has cached in the file is used while it is valid.
+        // An auth provider caches its token in the file. The token is used while it is valid.
         let token = text(&provider["config"], "id-token").or_else(|| text(&provider["config"], "access-token"));
         access.token = Some(token.ok_or_else(|| KubeconfigError::AuthProvider {
             user: part.name.clone(),
@@ -327,7 +326,7 @@ fn of_user(access: &mut Access, part: &Part) -> Result<(), KubeconfigError> {
 mod unit {
     use super::*;
 
-    /// Returns the access of files with these texts, each in a directory of its own.
+    /// Reads files with these texts, each in a separate directory.
     fn access_of_files(texts: &[&str], choice: &Choice) -> Result<Access, KubeconfigError> {
         let dir = tempfile::tempdir().unwrap();
         let path = |at: usize| dir.path().join(at.to_string()).join("config");
@@ -394,7 +393,7 @@ users:
         assert_eq!(access.token.as_deref(), Some("t"));
         let instead: Vec<&str> = access.instead.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(instead, ["other", "b", "c"]);
-        // A path of the first file is relative to the second one, which has the same cluster, too.
+        // The path in the first file is relative to the second file, which also contains the cluster.
         assert_eq!(access.authorities.as_deref(), Some("CA of file 1"));
         let exec = access.exec.unwrap();
         assert!(exec.command.ends_with("1/./two"), "{:?}", exec.command);

@@ -1,16 +1,16 @@
 //! The state store `kubernetes`: states as secrets of a namespace.
 //!
-//! A workspace is the secret `tfstate-NAME-SUFFIX` with the compressed state; a large one continues in secrets that end in
-//! `-part-1` and so on. Its lock is the lease `lock-tfstate-NAME-SUFFIX`, which is held while it has a holder; the holder's name
-//! is the ID of the lock.
+//! A workspace is the secret `tfstate-NAME-SUFFIX`, which contains the compressed state. A large state continues in secrets whose names end
+//! in `-part-1` and so on. Its lock is the lease `lock-tfstate-NAME-SUFFIX`. The lease locks the state if it names a holder, and that name
+//! is the lock ID.
 //!
-//! - [`config`]: the arguments, and their effective values with those of the environment.
+//! - [`config`]: the arguments, and their effective values, including the environment.
 //! - [`kubeconfig`]: clusters and users of `kubectl`; [`yaml`]: the syntax of its files.
 //! - [`session`]: HTTP client and credentials for the cluster; [`exec`]: credential plugins.
 //! - [`api`]: requests and errors; [`client`]: secrets and leases.
 //!
-//! The store makes its own requests: the crate `kube` brings types of all of Kubernetes and an HTTP client of its own, for seven
-//! requests.
+//! The store makes its own requests, of which there are only seven kinds: the crate `kube` would add types for all of Kubernetes and
+//! another HTTP client.
 
 mod api;
 mod client;
@@ -29,7 +29,7 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "kubernetes";
 
 #[must_use]

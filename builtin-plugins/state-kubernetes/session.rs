@@ -16,12 +16,12 @@ use tokio::sync::Mutex;
 use crate::exec::Credential;
 use crate::kubeconfig::Access;
 
-/// HTTP client with the headers of its requests.
+/// HTTP client, and the headers for its requests.
 #[derive(Clone)]
 pub(crate) struct Session {
     pub http: Arc<HttpClient>,
     pub headers: HeaderMap,
-    /// Expiry of a credential plugin's output, as a token without text.
+    /// Expiry of a credential plugin's output, as a token without a value.
     token: Option<Token>,
 }
 
@@ -54,11 +54,11 @@ impl Sessions {
         &self.access.server
     }
 
-    /// Returns a session that stays valid for at least some minutes.
+    /// Returns a session that remains valid for some minutes.
     pub async fn get(&self) -> Result<Session> {
         let mut current = self.current.lock().await;
         let holds =
-            // A token file is read each time: its content changes without notice.
+            // With a token file, there is a new session for each request, because the content of the file may change at any time.
             |session: &&Session| session.token.as_ref().is_none_or(Token::holds) && self.access.token_file.is_none();
         if let Some(session) = current.as_ref().filter(holds) {
             return Ok(session.clone());
@@ -68,8 +68,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Drops a session that the server has refused. Returns true if a new session may have other
-    /// credentials.
+    /// Drops a session whose credentials the server has refused. Returns true if a new session may have other credentials.
     pub async fn refused(&self) -> bool {
         let mut current = self.current.lock().await;
         *current = None;
@@ -80,7 +79,7 @@ impl Sessions {
         let access = &self.access;
         let has_own = access.token.is_some() || access.token_file.is_some() || access.username.is_some();
         let said = match &access.exec {
-            // Static credentials come before a plugin, as in client-go.
+            // As in client-go, static credentials take precedence over a plugin.
             Some(exec) if !has_own => {
                 let cluster = json!({
                     "server": access.server,
@@ -115,7 +114,7 @@ impl Sessions {
                 headers.append(name, value);
             }
         }
-        // Without a new certificate the HTTP client is reused, with its open connections.
+        // Unless the plugin has returned a new certificate, the HTTP client is reused with its open connections.
         let http = match before.filter(|_| said.certificate.is_none()) {
             Some(before) => before.http.clone(),
             None => Arc::new(self.client(&said)?),

@@ -77,7 +77,7 @@ async fn objects_are_those_of_terraform() {
         .as_str()
         .unwrap();
     assert_eq!(LockInfo::from_json(held.as_bytes()).unwrap().id, id);
-    // Each suffix has its own workspaces.
+    // Another suffix means other workspaces.
     let other = connect(&cluster, &[("secret_suffix", "c".into())]).await.unwrap();
     assert_eq!(other.workspaces().await.unwrap(), ["default"]);
     assert_eq!(store.workspaces().await.unwrap(), ["default", "dev"]);

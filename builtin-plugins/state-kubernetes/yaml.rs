@@ -1,13 +1,13 @@
-//! YAML as JSON values, limited to the needs of kubeconfig files: numbers stay text.
+//! YAML as JSON values, as far as kubeconfig files need it: numbers are strings.
 
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value as Json};
 
-/// Limit of nesting, which protects the stack of later users of the value.
+/// Maximum nesting, which protects code that processes the value from a stack overflow.
 const DEPTH: usize = 64;
-/// Limit on what aliases repeat, in bytes of text and number of values.
+/// Maximum size of what aliases repeat: bytes of text, plus one for each value.
 const REPEATED: usize = 16 << 20;
 
 /// Reason why a text cannot be read, as a part of a sentence.
@@ -28,11 +28,11 @@ enum Open {
     Object(Map<String, Json>, Option<String>),
 }
 
-/// Depth and size of a value. Aliases repeat whole values, so that a short text can have more of both than it shows.
+/// Depth and size of a value, including what aliases repeat: a short text can describe a deep and large value.
 #[derive(Clone, Copy, Default)]
 struct Weight {
     depth: usize,
-    /// Bytes of text, and one for each value.
+    /// Bytes of text, plus one for each value.
     size: usize,
 }
 
@@ -55,7 +55,7 @@ impl Weight {
 /// # Errors
 /// The text is not YAML, is nested too deeply, or has aliases that make it too large.
 pub(crate) fn read(text: &str) -> Result<Json, YamlError> {
-    // Collections whose end has not been read, outermost first, each with the number of its anchor, or 0.
+    // Collections that have begun and not ended, outermost first, each with the number of its anchor, or 0.
     let mut open: Vec<(Open, usize, Weight)> = Vec::new();
     let mut anchors: HashMap<usize, (Json, Weight)> = HashMap::new();
     let mut repeated: usize = 0;
@@ -105,7 +105,7 @@ pub(crate) fn read(text: &str) -> Result<Json, YamlError> {
             Open::List(list) => list.push(value),
             Open::Object(object, key) => match key.take() {
                 Some(key) => drop(object.insert(key, value)),
-                // JSON has only text as keys, so other keys are converted to text.
+                // Keys in JSON are strings, so other keys are converted.
                 None => *key = Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
             },
         }

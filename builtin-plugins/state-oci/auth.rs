@@ -1,4 +1,4 @@
-//! Identities: the key of a user, or the key of a token.
+//! Sources of identities, which sign requests: the key of a user, or a token with its key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::kind::Kind;
 use crate::profile::{Profile, expanded, usual_file};
 use crate::region::full_name;
 
-/// Source of an identity.
+/// Source of an identity, as the authentication method selects it.
 pub(crate) enum Source {
-    /// Key of a user.
+    /// API key of a user.
     User(Identity),
-    /// Token and key in files or variables, which another program renews.
+    /// Token and key in files or variables. Another program renews them.
     Token {
         token: TextOrFile,
         key: TextOrFile,
@@ -40,14 +40,14 @@ enum TokenError {
     Key(#[from] key::KeyError),
 }
 
-/// Text, or the file that contains it.
+/// Text, or the path of a file with the text.
 pub(crate) enum TextOrFile {
     Text(String),
     File(PathBuf),
 }
 
 impl TextOrFile {
-    /// Reads a variable of resource principals, whose value is a path if it begins with a slash.
+    /// Reads the value of a variable for resource principals. It is a path if it begins with a slash.
     fn from_variable(value: String) -> TextOrFile {
         match value.starts_with('/') {
             true => TextOrFile::File(value.into()),
@@ -64,14 +64,14 @@ impl TextOrFile {
 }
 
 impl Source {
-    /// Returns the source that arguments and environment select, and the region if the source has it.
+    /// Returns the source that the arguments and the environment select, and the region.
     pub fn from_config(config: &Config) -> Result<(Source, String)> {
         let region = text(&config.region, "region").map(|name| full_name(&name));
         let named = || {
             let detail = "The region of the bucket is missing: set the argument \"region\", or the environment variable OCI_region.";
             Diagnostics::from(Diagnostic::error(SUMMARY, detail).at_attribute("region"))
         };
-        // Validation has refused unknown names.
+        // `problems` has reported unknown names, so the default is never used for one.
         let kind = Kind::named(&text(&config.auth, "auth").unwrap_or_default()).unwrap_or(Kind::ApiKey);
         Ok(match kind {
             Kind::ApiKey => {
@@ -115,7 +115,7 @@ impl Source {
                 };
                 let found: std::result::Result<Identity, TokenError> = read();
                 let identity = found.map_err(|why| problem(format!("The token cannot be used: {why}.")))?;
-                // A token that expires soon is still used: only the other program can replace it.
+                // A token that expires soon is used nevertheless, because only the other program can renew it.
                 match identity.ends.is_some_and(|end| end <= now()) {
                     true => Err(problem(
                         "The token has expired. Get a new one: \"oci session refresh\", or \"oci session authenticate\".",
@@ -129,14 +129,14 @@ impl Source {
     }
 }
 
-/// Collects the key of a user. Each part is taken from the arguments, the configuration file, or the older variables of
-/// Terraform's provider, in this order. Also returns the region if one of these has it.
+/// Collects the API key of a user. Each part is taken from the arguments, or else from the configuration file, or else from the older
+/// variables of Terraform's provider. Also returns the region, if one of these sets it.
 fn of_user(config: &Config) -> Result<(Source, Option<String>)> {
     let file = usual_file();
     let profile = match text(&config.config_file_profile, "config_file_profile") {
         Some(name) => Profile::read(&file, &name)
             .map_err(|why| Diagnostic::error(SUMMARY, format!("{why}.")).at_attribute("config_file_profile"))?,
-        // A missing file is an error only for a profile that the configuration names.
+        // A missing file is an error only if the configuration names a profile.
         None => Profile::read_if_any(&file, "DEFAULT"),
     };
     let older = |name: &str| env::var(&format!("TF_VAR_{name}"));
@@ -209,7 +209,7 @@ fn of_session(config: &Config) -> Result<Source> {
     })
 }
 
-/// Returns the source for the token that a service of Oracle provides to its programs.
+/// Returns the source for a resource principal: a token that an Oracle service provides to the programs that it runs.
 fn of_resource() -> Result<Source> {
     let needed = |name: &str| {
         env::var(name).ok_or_else(|| {

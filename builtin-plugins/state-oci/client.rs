@@ -1,4 +1,4 @@
-//! Objects of the bucket, and the locks among them.
+//! Objects of the bucket, some of which are locks.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Result, async_trait};
@@ -15,7 +15,7 @@ use crate::cloud::{Condition, code_and_message};
 use crate::settings::{Encryption, Settings};
 use crate::upload;
 
-/// Part of a bucket's address below which its objects are.
+/// URL segment between a bucket and its objects.
 pub(crate) const OBJECTS: &str = "o";
 
 /// Client for a bucket with states.
@@ -28,7 +28,7 @@ impl Client {
         Client { settings }
     }
 
-    /// Checks that there is an identity.
+    /// Checks that an identity is available.
     pub async fn check(&self) -> Result<()> {
         self.settings.cloud.identity().await.map(drop)
     }
@@ -48,7 +48,7 @@ impl Client {
         )
     }
 
-    /// Returns the headers for reading objects that are encrypted with a key of the user.
+    /// Returns the headers for reading an object that is encrypted with a customer-supplied key.
     fn reading(&self) -> Vec<(&'static str, String)> {
         match &self.settings.encryption {
             Encryption::Own(algorithm, key, sum) => vec![
@@ -80,12 +80,12 @@ impl Client {
         self.settings.cloud.send(about, method, place, headers, body).await
     }
 
-    /// Writes an object in one request, on a condition.
+    /// Writes an object in one request, with an optional condition.
     pub async fn put(&self, about: About<'_>, object: &str, content: Vec<u8>, condition: Condition) -> Result<Written> {
         let mut headers = self.writing();
         headers.extend(condition);
         headers.push(("content-type", "application/json".to_owned()));
-        // The service compares the checksum, and rejects a body that was damaged in transit.
+        // With the checksum, the service rejects a body that was damaged in transit.
         headers.push(("content-md5", md5_base64(&content)));
         let answer = self
             .request(about, Method::PUT, object, &headers, Some(content))
@@ -93,7 +93,7 @@ impl Client {
         self.settings.cloud.written(about, &answer)
     }
 
-    /// Requests one page of a list, whose elements are in the field `part`.
+    /// Requests one page of a list. Its elements are in the field `part`.
     async fn list(
         &self,
         about: About<'_>,
@@ -108,7 +108,7 @@ impl Client {
         let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
         match json.filter(|json| json[part].is_array()) {
             Some(json) => Ok((answer, json)),
-            // If a broken answer were read as an empty list, it would mean that there is no object.
+            // An invalid answer must not count as an empty list, which would mean that there are no objects.
             None => {
                 let (url, bucket) = (&cloud.url, &cloud.bucket);
                 let detail = format!(
@@ -137,7 +137,7 @@ impl Client {
         let mut query = vec![("prefix", object)];
         query.extend(place.as_deref().map(|place| ("page", place)));
         let (answer, json) = self.list(about, ("objectversions", "items"), &query).await?;
-        // The prefix also matches other objects whose names begin in the same way.
+        // The prefix also matches objects whose names continue after it.
         let items = json["items"].as_array().into_iter().flatten();
         let own = items.filter(|version| name_of(version) == object);
         Ok(Page {
@@ -153,7 +153,7 @@ fn name_of(item: &Json) -> &str {
     item["name"].as_str().unwrap_or_default()
 }
 
-/// Returns true if an answer with the status 404 is about an object. A missing bucket or namespace has the same status, and is an
+/// Returns true if an answer with the status 404 is about the object. The status is the same for a missing bucket or namespace, which is an
 /// error.
 fn is_of_object(answer: &Answer) -> bool {
     !matches!(
@@ -193,7 +193,7 @@ impl LockedStore for Client {
         };
         let answer = self.request(about, Method::GET, &object, &self.reading(), None).await?;
         match answer.status.as_u16() {
-            // If an empty object counted as no state, everything would be created again.
+            // An empty object must not count as a missing state, because everything would be created again.
             200 if answer.body.is_empty() => Err(problem(
                 READ,
                 format!("{what} failed: object {object:?} is empty. A state is not; delete the object."),
@@ -217,7 +217,7 @@ impl LockedStore for Client {
             summary: WRITE,
             what: &what,
         };
-        // The server compares and writes in one step: a state that another program has written meanwhile is not overwritten.
+        // With the condition, the service does not overwrite a state that another program has written meanwhile.
         let condition = expected.map(|expected| match expected {
             Revision::Named(tag) => ("if-match", tag.clone()),
             Revision::Absent => ("if-none-match", "*".to_owned()),
@@ -239,7 +239,7 @@ impl LockedStore for Client {
             summary: DELETE,
             what: &what,
         };
-        // In a bucket with versioning, a plain delete would leave all states readable.
+        // In a bucket with versioning, a plain delete would leave all versions of the state readable, so each is deleted.
         let versions = listing::names(about, |place| self.versions(about, &object, place)).await?;
         let cloud = &self.settings.cloud;
         let what = self.what("Deleting", &object);
@@ -294,7 +294,7 @@ impl LockRecord for LockObject<'_> {
         };
         let content = info.to_json().into_bytes();
         let headers = [
-            // The condition makes the lock: of two programs only one creates the object.
+            // The condition makes the object a lock: of two programs, only one can create it.
             ("if-none-match", "*".to_owned()),
             ("content-md5", md5_base64(&content)),
             ("content-type", "application/json".to_owned()),
@@ -336,7 +336,7 @@ impl LockRecord for LockObject<'_> {
             summary: UNLOCK,
             what: &what,
         };
-        // Only the lock that was read is deleted, and not one that has replaced it.
+        // With the condition, a lock that has replaced the one that was read is not deleted.
         let condition: Vec<(&'static str, String)> =
             found.version.iter().map(|tag| ("if-match", tag.clone())).collect();
         let answer = self

@@ -1,4 +1,4 @@
-//! Signed requests, and the errors in their answers.
+//! Signed requests, and the errors that they return.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use serde_json::Value as Json;
@@ -14,10 +14,10 @@ use crate::identity::Identity;
 use crate::profile::expanded;
 use crate::signature::{ANOTHER, signed};
 
-/// Header with the condition of a write.
+/// Header that is the condition of a write.
 pub(crate) type Condition = Option<(&'static str, String)>;
 
-/// Object storage of a region, with the identity for it.
+/// Client for the object storage of a region.
 pub(crate) struct Cloud {
     pub url: Url,
     pub namespace: String,
@@ -26,12 +26,12 @@ pub(crate) struct Cloud {
     pub http: HttpClient,
     pub source: Source,
     pub current: Mutex<Option<Identity>>,
-    /// True if requests are made for another user, whose token comes from the environment.
+    /// True if requests are made on behalf of another user, whose token is in the environment.
     pub for_another: bool,
 }
 
 impl Cloud {
-    /// Returns an identity that stays valid for some minutes.
+    /// Returns an identity that remains valid for some minutes.
     pub async fn identity(&self) -> Result<Identity> {
         // The lock is held during the search, so that concurrent requests wait for its result.
         let mut current = self.current.lock().await;
@@ -43,7 +43,7 @@ impl Cloud {
         Ok(found)
     }
 
-    /// Sends a signed request to the bucket: the kind and name below it (`o/NAME`, not encoded), and the query.
+    /// Sends a signed request to the bucket. `kind` and `name` are the path below the bucket (`o/NAME`, not percent-encoded).
     pub async fn send(
         &self,
         about: About<'_>,
@@ -73,7 +73,7 @@ impl Cloud {
             headers.extend(token.map(|token| (ANOTHER, token)));
         }
         let body = body.map(Bytes::from);
-        // Each attempt is signed again: the service refuses dates that differ by more than five minutes.
+        // Each attempt is signed again, because the service refuses dates that differ by more than five minutes.
         let mut make = || {
             let all = signed(&identity, (&method, &url), &headers, body.as_deref(), true)?;
             Ok((method.clone(), url.clone(), all, body.clone()))
@@ -121,14 +121,14 @@ impl Cloud {
     }
 }
 
-/// Returns code and message of an error.
+/// Returns the code and the message of an error.
 pub(crate) fn code_and_message(answer: &Answer) -> (String, String) {
     let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let part = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
     (part("code"), part("message"))
 }
 
-/// Returns the token of the user for whom requests are made.
+/// Returns the token of the user on whose behalf requests are made.
 fn token_of_another() -> Result<Option<String>> {
     let Some(path) = variable("obo_token_path") else {
         return Ok(variable("obo_token"));

@@ -64,12 +64,12 @@ pub struct Config {
 
 pub(crate) const SUMMARY: &str = "Invalid oci backend configuration";
 
-/// Returns a variable, with the prefix `OCI_` or without it.
+/// Returns the value of a variable, whose name has the prefix `OCI_` or not.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::first(&[&format!("OCI_{name}"), name])
 }
 
-/// Returns the text of an argument, or else of the variable of its name.
+/// Returns the text of an argument, or else of the variable with the name of the argument.
 pub(crate) fn text(value: &Attr<String>, name: &str) -> Option<String> {
     arguments::text(value, &[&format!("OCI_{name}"), name])
 }

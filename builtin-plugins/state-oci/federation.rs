@@ -1,4 +1,5 @@
-//! Exchange of a proof for a token: the certificate of an instance, or the service account of a pod. Each token has a new key.
+//! Federation: exchanges a proof of identity for a token. The proof is the certificate of an instance, or the service account of a pod.
+//! Each token is for a new key.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,15 +22,15 @@ use crate::{key, requests};
 
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
-/// Identity of an instance.
+/// Identity of a compute instance.
 pub(crate) struct Machine {
-    /// Address of the service that issues tokens for certificates.
+    /// URL of the service that issues tokens for certificates.
     pub service: String,
-    /// Directory of the certificate; without it, the metadata service of the instance has it.
+    /// Directory with the certificate. `None` if the metadata service of the instance has it.
     folder: Option<PathBuf>,
 }
 
-/// Certificate of an instance, with its key.
+/// Certificate of an instance and its key.
 struct Proof {
     certificate: Vec<u8>,
     intermediate: Vec<u8>,
@@ -61,8 +62,8 @@ impl Machine {
         let base = env::var("OCI_METADATA_BASE_URL").unwrap_or_else(|| "http://169.254.169.254/opc/v2".to_owned());
         let url = Url::parse(&format!("{}/identity/{name}", base.trim_end_matches('/'))).map_err(failed)?;
         let mut headers = HeaderMap::new();
-        // Version 2 of the metadata service requires this constant, so that a program that only forwards requests cannot read
-        // keys.
+        // Version 2 of the metadata service requires this constant header, so that requests that a proxy or browser was tricked into cannot
+        // read keys.
         headers.extend(bearer("Oracle").map(|value| (AUTHORIZATION, value)));
         let answer = http.send(Method::GET, &url, headers, None).await;
         let answer = answer.map_err(|failure| failed(failure.message))?;
@@ -74,7 +75,7 @@ impl Machine {
 
     async fn proof(&self) -> Result<Proof> {
         let http = HttpClient::new(HttpSettings {
-            // The address has a meaning on this machine only: a proxy would reach another service.
+            // The address is link-local, so a proxy would reach the metadata service of another machine.
             proxy: Proxy::None,
             timeout: Some(std::time::Duration::from_secs(10)),
             ..HttpSettings::default()
@@ -112,7 +113,7 @@ impl Machine {
         });
         let url = Url::parse(&format!("{}/v1/x509", self.service.trim_end_matches('/'))).map_err(failed)?;
         let body = Bytes::from(body.to_string());
-        // The federation service does not want the host in the signature.
+        // The federation service requires a signature that does not cover the host.
         let mut make = || {
             let headers = signed(&signer, (&Method::POST, &url), &[], Some(&body), false)?;
             Ok((Method::POST, url.clone(), headers, Some(body.clone())))
@@ -138,7 +139,7 @@ impl Machine {
     }
 }
 
-/// Returns the tenancy that a certificate names.
+/// Returns the tenancy from the subject of a certificate.
 fn tenancy(certificate: &[u8]) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
     let parts = certificate.subject().iter_attributes();
@@ -146,7 +147,7 @@ fn tenancy(certificate: &[u8]) -> Option<String> {
     names.next().map(str::to_owned)
 }
 
-/// Service account of a pod in a cluster of Oracle (OKE).
+/// Service account of a pod in an Oracle cluster (OKE).
 pub(crate) struct Cluster {
     url: Url,
     authorities: String,
@@ -166,7 +167,7 @@ impl Cluster {
         let server = env::var("KUBERNETES_SERVICE_HOST")
             .ok_or_else(|| not_in_cluster("the environment variable KUBERNETES_SERVICE_HOST is not set"))?;
         let file = env::var("OCI_KUBERNETES_SERVICE_ACCOUNT_CERT_PATH").unwrap_or_else(|| format!("{ACCOUNT}/ca.crt"));
-        // Every Kubernetes cluster of Oracle serves these tokens at this port.
+        // In every OKE cluster, the API server issues these tokens at this port.
         let url = Url::parse(&format!("https://{server}:12250/resourcePrincipalSessionTokens"));
         Ok(Cluster {
             url: url.map_err(not_in_cluster)?,
@@ -184,7 +185,7 @@ impl Cluster {
                 authorities: Some(self.authorities.clone()),
                 ..Tls::default()
             },
-            // The service is in the network of the cluster.
+            // The service is inside the cluster's network, so no proxy is used.
             proxy: Proxy::None,
             timeout: Some(std::time::Duration::from_secs(30)),
             ..HttpSettings::default()
@@ -207,7 +208,7 @@ impl Cluster {
     }
 }
 
-/// Reads the token in a cluster's answer: a JSON string with Base64 of a JSON object.
+/// Reads the token in the answer, which is a JSON string with Base64 of a JSON object.
 fn token_of(body: &[u8]) -> Option<String> {
     let text: String = serde_json::from_slice(body).ok()?;
     let json: Json = serde_json::from_slice(&STANDARD.decode(text).ok()?).ok()?;

@@ -1,4 +1,4 @@
-//! Identities that sign requests: a key with its ID, or a token with the key of its session.
+//! Identities that sign requests: an API key with its ID, or a token with the key of its session.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use monoform_sdk::{Diagnostic, Diagnostics};
 use serde_json::Value as Json;
 use store_client::oauth::{PrivateKey, now};
 
-/// Number of seconds before its expiry from which a token is no longer used.
+/// Number of seconds before its expiry at which a token counts as expired.
 const HEADROOM: i64 = 300;
 
-/// Key that signs requests, with its ID.
+/// Key that signs requests, and its ID.
 #[derive(Clone)]
 pub(crate) struct Identity {
     pub key_id: String,
     pub key: Arc<PrivateKey>,
-    /// Expiry in seconds since 1970; `None` if there is none.
+    /// Expiry in seconds since 1970; `None` if the identity does not expire.
     pub ends: Option<i64>,
 }
 

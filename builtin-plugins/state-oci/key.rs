@@ -39,7 +39,7 @@ pub(crate) enum KeyError {
 
 /// Reads the first private key of a PEM text.
 pub(crate) fn read(text: &str, password: Option<&str>) -> Result<PrivateKey, KeyError> {
-    // In variables and one-line arguments, line breaks are often written as `\n`.
+    // In environment variables and one-line arguments, line breaks are often written as `\n`.
     let text = text.replace("\\n", "\n");
     let blocks = pem::parse_many(&text)?;
     let block = blocks.iter().find(|block| block.tag().ends_with("PRIVATE KEY"));
@@ -59,8 +59,8 @@ pub(crate) fn read(text: &str, password: Option<&str>) -> Result<PrivateKey, Key
     Ok(PrivateKey::from_pkcs8(document.as_bytes().to_vec()))
 }
 
-/// Decrypts a key in the traditional format: `DEK-Info` names cipher and IV, and the cipher's key is derived from the password
-/// by MD5.
+/// Decrypts a key in OpenSSL's traditional format. The header `DEK-Info` has the cipher and the IV, and the key of the cipher is derived
+/// from the password with MD5.
 fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, KeyError> {
     let info = block.headers().get("DEK-Info").unwrap_or_default();
     let (algorithm, start) = info.split_once(',').unwrap_or((info, ""));
@@ -80,7 +80,7 @@ fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, KeyError> {
     let start: [u8; 16] = start
         .and_then(|start| start.try_into().ok())
         .ok_or(KeyError::NoFirstBlock)?;
-    // OpenSSL's EVP_BytesToKey: the first eight bytes of the IV are the salt.
+    // OpenSSL's EVP_BytesToKey, whose salt is the first eight bytes of the IV.
     let salt = &start[..8];
     let mut key: Vec<u8> = Vec::new();
     let mut last: Vec<u8> = Vec::new();
@@ -101,7 +101,7 @@ fn decrypted(block: &Pem, password: &str) -> Result<PrivateKey, KeyError> {
     Ok(PrivateKey::from_pem(&pem::encode(&Pem::new("RSA PRIVATE KEY", plain)))?)
 }
 
-/// Generates a key, and returns its public part in DER.
+/// Generates a key. Returns it with its public part in DER.
 pub(crate) fn fresh() -> Result<(PrivateKey, Vec<u8>), KeyError> {
     let failed = |_| KeyError::NotMade;
     let pair = aws_lc_rs::rsa::KeyPair::generate(KeySize::Rsa2048).map_err(failed)?;
@@ -113,7 +113,7 @@ pub(crate) fn fresh() -> Result<(PrivateKey, Vec<u8>), KeyError> {
     ))
 }
 
-/// Returns the SHA-1 of a certificate in pairs of digits, as Oracle names certificates.
+/// Returns the SHA-1 of a certificate as pairs of hexadecimal digits, by which Oracle identifies certificates.
 pub(crate) fn fingerprint(certificate: &[u8]) -> String {
     let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
     context.update(certificate);

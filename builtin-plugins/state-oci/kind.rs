@@ -1,4 +1,4 @@
-//! Methods of signing requests.
+//! Authentication methods.
 
 /// Authentication method.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ const KINDS: [(&str, Kind); 6] = [
 ];
 
 impl Kind {
-    /// Returns the method of this name, in any case; the default for an empty name.
+    /// Returns the method with this name, ignoring case. An empty name means the default.
     pub fn named(name: &str) -> Option<Kind> {
         if name.is_empty() {
             return Some(Kind::ApiKey);

@@ -1,13 +1,12 @@
 //! The state store `oci`: states as objects of a bucket in Oracle Cloud's object storage.
 //!
-//! The default workspace is the object `KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state with the
+//! The default workspace is the object `KEY`, any other workspace is `PREFIX/NAME/KEY`. A lock is an object beside the state with the
 //! extension `.lock`, which is created only if it does not exist.
 //!
-//! - [`config`]: the arguments; [`settings`]: their effective values, with those of the environment. [`region`]: addresses of
-//!   regions.
-//! - [`auth`]: identities: keys of users, and tokens of machines and programs. [`profile`]: the configuration file; [`key`]:
-//!   private keys; [`federation`]: exchange of certificates and of cluster accounts for tokens.
-//! - [`cloud`]: signed requests, and the errors in their answers. [`signature`]: their signatures, by an [`identity`].
+//! - [`config`]: the arguments; [`settings`]: their effective values, including the environment; [`region`]: service addresses of regions.
+//! - [`auth`]: sources of identities; [`profile`]: the configuration file; [`key`]: private keys; [`federation`]: exchange of certificates
+//!   and service accounts for tokens.
+//! - [`cloud`]: signed requests, and the errors that they return; [`signature`]: their signatures; [`identity`]: the keys that sign.
 //! - [`client`]: the objects and locks; [`upload`]: large objects.
 
 mod auth;
@@ -34,7 +33,7 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "oci";
 
 #[must_use]
@@ -54,7 +53,7 @@ impl StateStore for Oci {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let client = client::Client::new(settings::effective(&config)?);
-        // Wrong credentials are reported by `init`, and not by the first read.
+        // Checked here, so that `init` reports wrong credentials, and not only the first read.
         client.check().await?;
         Ok(Arc::new(Guarded::new(client)))
     }

@@ -1,4 +1,4 @@
-//! Configuration file of Oracle's tools: profiles in brackets, one name and value per line.
+//! Configuration file of the OCI CLI and SDKs: profiles in brackets, with one name and value in each line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,18 +25,18 @@ pub(crate) fn expanded(path: &str) -> PathBuf {
     }
 }
 
-/// Returns the path of the configuration file.
+/// Returns the path of the OCI configuration file.
 pub(crate) fn usual_file() -> PathBuf {
     let usual = expanded("~/.oci/config");
     match env::var("OCI_CONFIG_FILE") {
-        // Oracle's libraries use the variable only if the usual file does not exist.
+        // As in Oracle's libraries, the variable is used only if the default file does not exist.
         Some(other) if !usual.exists() => expanded(&other),
         _ => usual,
     }
 }
 
 impl Profile {
-    /// Reads a profile that must exist.
+    /// Reads a profile. It is an error if it does not exist.
     pub fn read(path: &Path, name: &str) -> Result<Profile, ProfileError> {
         let text = std::fs::read_to_string(path).map_err(|source| ProfileError::File {
             path: path.to_owned(),
@@ -48,7 +48,7 @@ impl Profile {
         })
     }
 
-    /// Reads a profile; empty if it does not exist.
+    /// Reads a profile. The result is empty if it does not exist.
     pub fn read_if_any(path: &Path, name: &str) -> Profile {
         let text = std::fs::read_to_string(path).ok();
         text.and_then(|text| Profile::find(&text, name)).unwrap_or_default()
@@ -61,7 +61,7 @@ impl Profile {
             if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
                 inside = section.trim() == name;
                 if inside {
-                    // An empty profile counts as found, so that the error names the entry that it lacks.
+                    // A profile without entries counts as found, so that the error names the missing entry.
                     found.get_or_insert_default();
                 }
             } else if let (true, Some((key, value))) = (inside, line.split_once('=')) {
@@ -76,7 +76,7 @@ impl Profile {
         found.map(Profile)
     }
 
-    /// Returns a value that is not empty.
+    /// Returns a value; `None` if it is empty.
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).filter(|value| !value.is_empty()).cloned()
     }

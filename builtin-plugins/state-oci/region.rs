@@ -1,9 +1,9 @@
-//! Addresses of the services of regions.
+//! Service addresses of regions.
 
 use monoform_sdk::env;
 
-/// Regions: name, short name, and domain of their servers. For a region that is missing here, the most common domain is used; a
-/// configuration can also name the domain.
+/// Regions, each with its name, its short name, and the domain of its servers. For a region that is not in this table, the most common
+/// domain is used, unless a variable sets another one.
 const REGIONS: &[(&str, &str, &str)] = &[
     ("af-johannesburg-1", "jnb", "oraclecloud.com"),
     ("ap-chiyoda-1", "nja", "oraclecloud8.com"),
@@ -82,14 +82,14 @@ const REGIONS: &[(&str, &str, &str)] = &[
 
 const USUAL: &str = "oraclecloud.com";
 
-/// Returns the full name of a region for its full or short name.
+/// Returns the full name of a region, given its full or short name.
 pub(crate) fn full_name(name: &str) -> String {
     let name = name.trim().to_lowercase();
     let found = REGIONS.iter().find(|(_, short, _)| *short == name);
     found.map_or(name.clone(), |(full, ..)| (*full).to_owned())
 }
 
-/// Returns the server of a service in a region.
+/// Returns the host name of a service in a region.
 pub(crate) fn host(service: &str, region: &str) -> String {
     if region.contains('.') {
         return format!("{service}.{region}");
@@ -97,7 +97,7 @@ pub(crate) fn host(service: &str, region: &str) -> String {
     let known = REGIONS.iter().find(|(name, ..)| *name == region);
     let ending = match known {
         Some((.., ending)) => (*ending).to_owned(),
-        // The region may be newer than the table, and part of another realm.
+        // The region may be newer than this table and belong to another realm, so the environment can set the domain.
         None => env::var("OCI_DEFAULT_REALM").unwrap_or_else(|| USUAL.to_owned()),
     };
     format!("{service}.{region}.{ending}")

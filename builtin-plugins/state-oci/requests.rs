@@ -1,4 +1,4 @@
-//! HTTP settings in the environment variables of Oracle's programs.
+//! HTTP settings from the environment variables of Oracle's CLI and SDKs.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use store_client::{Answer, HttpClient, Retries, Settings as HttpSettings, Tls, T
 use crate::config::variable;
 use crate::profile::expanded;
 
-/// Returns true if the value of a variable means yes.
+/// Returns true if the value of a variable means true.
 pub(crate) fn is_true(text: &str) -> bool {
     gotext::boolean(text) == Some(true)
 }
@@ -24,7 +24,7 @@ pub(crate) enum ClientError {
     Tls(#[from] TlsError),
 }
 
-/// Creates an HTTP client with the settings of the variables and this number of retries.
+/// Creates an HTTP client with the settings of the environment. `max` is the number of retries.
 pub(crate) fn http(max: u32) -> Result<HttpClient, ClientError> {
     let time = |name: &str, usual: Duration| {
         let given = variable(name);
@@ -58,7 +58,7 @@ pub(crate) fn http(max: u32) -> Result<HttpClient, ClientError> {
     Ok(client)
 }
 
-/// Returns true if an answer calls for a retry, as in Oracle's clients.
+/// Returns true if a request with this answer is sent again, as in Oracle's SDKs.
 fn busy(answer: &Answer) -> bool {
     matches!(answer.status.as_u16(), 429 | 500 | 503)
 }

@@ -10,12 +10,12 @@ use crate::config::{Config, SUMMARY, text, variable};
 use crate::region::host;
 use crate::requests::{http, is_true};
 
-/// Encryption of objects beyond that of the bucket.
+/// Encryption of objects, if it is not the bucket's own.
 pub(crate) enum Encryption {
     Usual,
-    /// Encryption with a key of the key service.
+    /// Encryption with a key of the Vault service.
     Service(String),
-    /// Encryption with a key of the user: algorithm, key, and SHA-256 of the key.
+    /// Encryption with a customer-supplied key: the algorithm, the key, and the SHA-256 of the key.
     Own(String, String, String),
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Settings {
     pub cloud: Cloud,
 }
 
-/// Merges the configuration with the environment, the CLI configuration file and the defaults.
+/// Merges the configuration with the environment, the OCI configuration file and the defaults.
 pub(crate) fn effective(config: &Config) -> Result<Settings> {
     let (source, region) = Source::from_config(config)?;
     let wrong = |detail: String| Diagnostic::error(SUMMARY, detail);
@@ -62,7 +62,7 @@ pub(crate) fn effective(config: &Config) -> Result<Settings> {
     })
 }
 
-/// Returns the address of a region's object storage, unless variables override it.
+/// Returns the URL of a region's object storage. Environment variables can override it.
 fn address(region: &str) -> String {
     let overrides = variable("CLIENT_HOST_OVERRIDES").unwrap_or_default();
     let own = overrides
@@ -75,7 +75,7 @@ fn address(region: &str) -> String {
     };
     if let Some(ending) = variable("domain_name_override") {
         let kept = variable("has_correct_domain_name").is_some_and(|right| address.ends_with(&right));
-        // The last two parts of the name are its domain.
+        // The last two parts of the host name are the domain.
         let at = address.rmatch_indices('.').nth(1).map(|(at, _)| at + 1);
         if let Some(at) = at.filter(|_| !kept) {
             address.replace_range(at.., &ending);

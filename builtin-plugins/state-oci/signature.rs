@@ -1,4 +1,4 @@
-//! Signatures of requests.
+//! Signatures of requests to Oracle Cloud.
 
 #![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
 
@@ -7,10 +7,10 @@ use store_client::{Failure, HeaderMap, HeaderName, Method, Url, header_value};
 
 use crate::identity::Identity;
 
-/// Header with the token of another user (on behalf of).
+/// Header with the token of the user on whose behalf a request is made.
 pub(crate) const ANOTHER: &str = "opc-obo-token";
 
-/// Returns the headers of a signed request. The signature covers the body of a POST, but not that of a PUT, as the service
+/// Returns the headers of a signed request. The signature covers the body of a POST. It does not cover the body of a PUT, as the service
 /// specifies for objects.
 pub(crate) fn signed(
     identity: &Identity,
@@ -38,7 +38,7 @@ pub(crate) fn signed(
             ("content-type", "application/json".to_owned()),
             ("x-content-sha256", sha256_base64(body)),
         ];
-        // The HTTP client adds content-length by itself.
+        // `content-length` is skipped, because the HTTP client adds it.
         all.extend(of_body[1..].iter().cloned());
         parts.extend(of_body);
     }

@@ -1,5 +1,4 @@
-//! Tests of identities and of uploads in parts with fake services. The store is tested end to end together with
-//! Terraform.
+//! Tests of identities and of multipart uploads with fake services. The store is tested end to end together with Terraform.
 
 use std::sync::{Arc, Mutex};
 

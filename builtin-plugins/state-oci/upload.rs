@@ -1,4 +1,4 @@
-//! Multipart uploads of large objects, one part after the other, so that memory holds one part beside the state.
+//! Multipart uploads of large objects. Parts are uploaded one after the other, so that memory holds only one part in addition to the state.
 
 use monoform_sdk::Result;
 use serde_json::{Value as Json, json};
@@ -9,13 +9,13 @@ use store_client::sum::md5_base64;
 
 use crate::cloud::{Cloud, Condition};
 
-/// Size of a part; larger objects are written in parts.
+/// Size of a part in bytes. A larger object is uploaded in parts.
 pub(crate) const PART: usize = 128 * 1024 * 1024;
 
-/// Part of a bucket's address for uploads.
+/// URL segment between a bucket and its uploads.
 const UPLOADS: &str = "u";
 
-/// Writes an object in parts of `size` bytes. A failed upload is aborted.
+/// Uploads an object in parts of `size` bytes. A failed upload is aborted.
 pub(crate) async fn in_parts(
     (cloud, headers): (&Cloud, &[(&'static str, String)]),
     about: About<'_>,
@@ -36,7 +36,8 @@ pub(crate) async fn in_parts(
     let written = parts((cloud, headers), about, (object, &id, condition), content, size).await;
     if !matches!(written, Ok(Written::Done(_))) {
         let query = [("uploadId", id.as_str())];
-        // Otherwise the bucket would keep the parts, and charge for them. The first error is the one to report.
+        // Without the abort, the bucket would store the parts, and charge for them. An error of the abort is ignored, because the first
+        // error is more important.
         let _ = cloud
             .send(about, Method::DELETE, ((UPLOADS, object), &query), &[], None)
             .await;
@@ -69,7 +70,7 @@ async fn parts(
     }
     let body = json!({"partsToCommit": all}).to_string().into_bytes();
     let query = [("uploadId", id)];
-    // Nothing is visible before the commit, so only the commit has the condition.
+    // The object becomes visible with the commit, so only the commit has the condition.
     let condition: Vec<(&'static str, String)> = condition.into_iter().collect();
     let answer = cloud
         .send(about, Method::POST, ((UPLOADS, object), &query), &condition, Some(body))

@@ -1,4 +1,4 @@
-//! Objects of the bucket, and locks and checksums in the table.
+//! Objects of the bucket, and rows of the table, which are locks and checksums.
 
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
 use monoform_sdk::{Result, async_trait};
@@ -29,7 +29,7 @@ impl Client {
         Client { settings }
     }
 
-    /// Checks that there are credentials, and that the table exists if there is to be one.
+    /// Checks that credentials are available, and that the table exists if one is configured.
     pub async fn check(&self) -> Result<()> {
         let Settings { cloud, table, .. } = &self.settings;
         cloud.credential().await?;
@@ -43,12 +43,12 @@ impl Client {
         state_object(&self.settings.prefix, workspace, &self.settings.key)
     }
 
-    /// Returns the key of a lock's row.
+    /// Returns the key of the row for a lock.
     fn lock_key(&self, workspace: &str) -> String {
         format!("{}/{}", self.settings.bucket, self.object(workspace))
     }
 
-    /// Returns the key of a checksum's row.
+    /// Returns the key of the row for a checksum.
     fn digest_key(lock_key: &str) -> String {
         format!("{lock_key}-md5")
     }
@@ -57,7 +57,7 @@ impl Client {
         format!("{doing} the object {object:?} of the bucket {:?}", self.settings.bucket)
     }
 
-    /// Reads an object; `None` if it does not exist or is empty.
+    /// Reads an object. Returns `None` if it does not exist or is empty.
     async fn get(&self, object: &str) -> Result<Snapshot> {
         let Settings { cloud, bucket, .. } = &self.settings;
         let what = self.what("Reading", object);
@@ -68,8 +68,8 @@ impl Client {
         let answer = cloud.send(about, Method::GET, (bucket, object, &[]), &[], None).await?;
         match answer.status.as_u16() {
             200 => Ok(Some(answer.body).filter(|body| !body.is_empty()).into()),
-            // Only a missing object means no state. A missing bucket is an error: the configuration probably
-            // has a wrong name.
+            // Only a missing object means that there is no state. A missing bucket is an error, because the configured name is probably
+            // wrong.
             404 if !is_about_bucket(&answer) => Ok(None.into()),
             _ => Err(cloud.problem(about, bucket, &answer)),
         }
@@ -117,7 +117,7 @@ impl Client {
     }
 }
 
-/// Checksums are rows of the table, if there is one.
+/// Checksums, which are rows of the table. Without a table there are none.
 #[async_trait]
 impl Sums for Client {
     async fn find(&self, key: &str) -> Result<Option<String>> {
@@ -176,7 +176,7 @@ impl LockRecord for LockRow<'_> {
     }
 
     async fn remove(&self, _found: &Found) -> Result<Removed> {
-        // The caller has compared the ID before.
+        // The row is deleted without a condition, because the caller has compared the lock ID.
         self.table.delete(self.cloud, &self.key).await.map(|()| Removed::Done)
     }
 }
@@ -197,8 +197,7 @@ impl LockedStore for Client {
         };
         let default = self.object(DEFAULT);
         let names = listing::names(about, |place| self.page(about, &start, place)).await?;
-        // As in Terraform, every folder below the prefix is a workspace, whatever the names of its
-        // objects are.
+        // As in Terraform, every folder below the prefix is a workspace, whatever objects it contains.
         let others = names.iter().filter(|object| **object != default);
         let folders = others.filter_map(|object| object.strip_prefix(&start)?.split('/').next());
         Ok(listing::workspaces(folders, "", ""))
@@ -220,7 +219,7 @@ impl LockedStore for Client {
         consistent::read(self, &self.lock_key(workspace), || self.get(&object), mismatch).await
     }
 
-    /// Writes without a condition: the service has no conditional replacement of objects.
+    /// Writes without a condition, because the service has no conditional writes.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let object = self.object(workspace);
         let put = self.put(&object, state);
@@ -241,7 +240,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(cloud.problem(about, bucket, &answer));
         }
-        // The checksum is removed after the object, so that a failed deletion leaves a state with its checksum.
+        // The checksum is removed last, so that a failed deletion leaves a state with a valid checksum.
         consistent::forget(self, &self.lock_key(workspace)).await;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Requests to the bucket and to other services of Alibaba Cloud, and the errors in their answers.
+//! Requests to the bucket and to other services of Alibaba Cloud, and the errors that they return.
 
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
 use store_client::about::About;
@@ -12,14 +12,14 @@ use crate::credentials::Source;
 use crate::services::{Service, Services, now};
 use crate::sign;
 
-/// Addresses, HTTP clients and credentials of the services.
+/// URLs, HTTP clients and credentials of the services.
 pub(crate) struct Cloud {
-    /// Address of the buckets: the configured one, or else the one that was looked up.
+    /// Configured URL of the object storage. `None` if it is looked up.
     pub endpoint: Option<Url>,
     pub looked_up: OnceCell<Url>,
     pub services: Services,
     pub http: HttpClient,
-    /// Client for calls that may fail: one attempt of ten seconds.
+    /// HTTP client for requests that may fail: it makes one attempt of ten seconds.
     pub once: HttpClient,
     pub source: Source,
     pub current: CredentialCache,
@@ -31,18 +31,18 @@ fn no_address(text: &str) -> Diagnostics {
 }
 
 impl Cloud {
-    /// Returns credentials that stay valid for some minutes.
+    /// Returns credentials that remain valid for some minutes.
     pub async fn credential(&self) -> Result<Credential> {
         self.current.get(self.source.find(&self.services)).await
     }
 
-    /// Returns the address of a bucket, to which names of objects are appended.
+    /// Returns the URL of a bucket, to which object names are appended.
     async fn address(&self, bucket: &str) -> Result<Url> {
         let mut url = match &self.endpoint {
             Some(url) => url.clone(),
             None => self.looked_up.get_or_try_init(|| self.look_up()).await?.clone(),
         };
-        // An IP address cannot have the bucket in front of it, so the bucket is a part of the path.
+        // The bucket is a subdomain of the host. An IP address has no subdomains, so there it is a part of the path.
         match url.domain().map(|host| format!("{bucket}.{host}")) {
             Some(host) => {
                 url.set_host(Some(&host)).map_err(|_| no_address(&host))?;
@@ -53,8 +53,7 @@ impl Cloud {
         Ok(url)
     }
 
-    /// Looks up the address of the region's buckets by the location service, as Terraform does; the usual address if
-    /// that fails.
+    /// Like Terraform, requests the URL of the region's object storage from the location service. If that fails, returns the default URL.
     async fn look_up(&self) -> Result<Url> {
         let parsed = |text: &str| Url::parse(&format!("https://{text}")).ok().filter(Url::has_host);
         let found = async {
@@ -64,7 +63,7 @@ impl Cloud {
                 version: "2015-06-12",
                 action: "DescribeEndpoints",
             };
-            // Missing credentials are reported by the request to the bucket.
+            // The later request to the bucket reports missing credentials.
             let credential = self.credential().await.ok()?;
             let parts = [
                 ("ServiceCode", "oss"),
@@ -103,7 +102,7 @@ impl Cloud {
         let kind = if body.is_some() { "application/json" } else { "" };
         let body = body.map(Bytes::from);
         let mut make = || {
-            // Each attempt has a signature with its own time: the service refuses those that are 15 minutes off.
+            // Each attempt is signed again with the current time, because the service refuses times that differ by more than 15 minutes.
             let date = now("%a, %d %b %Y %H:%M:%S GMT");
             let mut own: Vec<(&'static str, &str)> =
                 headers.iter().map(|(name, value)| (*name, value.as_str())).collect();

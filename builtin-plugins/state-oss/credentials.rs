@@ -1,5 +1,5 @@
-//! Credentials: keys of the arguments, the environment or a profile, or of the machine's role; and a role that is assumed with
-//! them, or with an OIDC token.
+//! Credentials from the arguments, the environment, a profile, or the role of the machine. With these, or with an OIDC token, another role
+//! may be assumed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::services::{CallError, Service, Services};
 
 pub(crate) struct Source {
     pub given: Option<Credential>,
-    /// Role of the machine, which is used if there are no keys.
+    /// Role of the machine. It is used only if there are no keys.
     pub machine: Option<String>,
     pub role: Option<Role>,
-    /// OIDC token, which is used if there are neither keys nor a role of the machine.
+    /// OIDC token. It is used only if there are neither keys nor a role of the machine.
     pub oidc: Option<Oidc>,
 }
 
 pub(crate) struct Role {
     pub arn: String,
     pub session: String,
-    /// Duration in seconds.
+    /// Duration of the session in seconds.
     pub duration: u32,
     pub policy: Option<String>,
 }
@@ -33,7 +33,7 @@ impl Role {
     pub const USUAL_DURATION: u32 = 3600;
 }
 
-/// OIDC provider and token file, which clusters of Alibaba Cloud provide to their programs.
+/// OIDC provider, and path of the token file, which clusters of Alibaba Cloud provide to their pods.
 pub(crate) struct Oidc {
     provider: String,
     token_file: String,
@@ -48,23 +48,23 @@ impl Oidc {
     }
 }
 
-/// Profile of the command line `aliyun`.
+/// Profile of the CLI `aliyun`.
 #[derive(Default)]
 pub(crate) struct Profile(Map<String, Json>);
 
 impl Profile {
-    /// Reads a profile; empty if the file or the profile does not exist.
+    /// Reads a profile. The result is empty if the file or the profile does not exist.
     pub fn read(path: &Path, name: &str) -> std::result::Result<Profile, ProfileError> {
         let Some(json) = profile::json(path)? else {
             return Ok(Profile::default());
         };
         let profiles = json["profiles"].as_array().into_iter().flatten();
-        // The last profile of several with the same name counts, as in Terraform.
+        // As in Terraform, the last one of several profiles with the same name is used.
         let found = profiles.rev().find(|profile| profile["name"] == name);
         Ok(Profile(found.and_then(Json::as_object).cloned().unwrap_or_default()))
     }
 
-    /// Returns a value if it belongs to the kind of credentials that the profile has.
+    /// Returns a value of the profile, if it belongs to the profile's kind of credentials.
     pub fn get(&self, name: &str) -> Option<String> {
         let mode = self.0.get("mode")?.as_str()?;
         let counts = match name {
@@ -78,7 +78,7 @@ impl Profile {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// Returns the duration of the profile's role in seconds.
+    /// Returns the duration of the session for the profile's role in seconds.
     pub fn seconds(&self) -> Option<u32> {
         self.get("ram_role_arn")?;
         self.0.get("expired_seconds")?.as_u64()?.try_into().ok()
@@ -90,7 +90,7 @@ fn problem(detail: String) -> Diagnostics {
 }
 
 impl Source {
-    /// Returns credentials that are valid now.
+    /// Returns valid credentials.
     pub async fn find(&self, services: &Services) -> Result<Current> {
         let base = match (&self.given, &self.machine, &self.oidc, &self.role) {
             (Some(given), ..) => Current {
@@ -98,7 +98,7 @@ impl Source {
                 ends: None,
             },
             (None, Some(role), ..) => of_machine(role).await?,
-            // The token is proof enough: this request needs no other credentials.
+            // The token itself proves the identity, so the request needs no credentials.
             (None, None, Some(oidc), Some(role)) => return role.take_on_by_token(services, oidc).await,
             _ => return Err(problem("There are no credentials for Alibaba Cloud.".to_owned())),
         };
@@ -109,10 +109,10 @@ impl Source {
     }
 }
 
-/// Address of the metadata service, below which the machine's roles are.
+/// URL of the metadata service for the roles of a machine.
 const SERVICE: &str = "http://100.100.100.200/latest/meta-data/ram/security-credentials";
 
-/// Limit of one request to the metadata service.
+/// Time limit for a request to the metadata service.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Requests the credentials of the machine's role.

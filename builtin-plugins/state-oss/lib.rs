@@ -1,12 +1,12 @@
 //! The state store `oss`: states as objects of a bucket in Alibaba Cloud's object storage.
 //!
-//! The default workspace is the object `PREFIX/KEY`, every other one `PREFIX/NAME/KEY`. With a table of Tablestore, a lock is a
-//! row that is created only if it does not exist, and the checksum of the state is a row, too: a state with another checksum is
-//! refused. Without a table there are no locks.
+//! The default workspace is the object `PREFIX/KEY`, any other workspace is `PREFIX/NAME/KEY`. With a Tablestore table, a lock is a row
+//! that is created only if it does not exist. The checksum of the state is also a row, and a state with another checksum is refused.
+//! Without a table there are no locks.
 //!
-//! - [`config`]: the arguments; [`settings`]: their effective values, with those of the environment and of a profile.
-//! - [`credentials`]: keys, profiles, the role of the machine, and assumed roles.
-//! - [`sign`]: the three signatures of Alibaba Cloud; [`cloud`]: requests to its services, and their errors.
+//! - [`config`]: the arguments; [`settings`]: their effective values, including the environment and a profile.
+//! - [`credentials`]: keys, profiles, roles of machines, and assumed roles.
+//! - [`sign`]: the three signature methods of Alibaba Cloud; [`cloud`]: requests to its services, and the errors that they return.
 //! - [`client`]: the objects; [`table`]: the rows; [`row`]: their encoding.
 
 mod client;
@@ -28,7 +28,7 @@ use store_client::guard::Guarded;
 
 pub use config::Config;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "oss";
 
 #[must_use]
@@ -48,7 +48,7 @@ impl StateStore for Oss {
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
         let client = client::Client::new(settings::effective(&config)?);
-        // Wrong credentials or a missing table are reported by `init`, and not by the first read.
+        // Checked here, so that `init` reports wrong credentials or a missing table, and not only the first read.
         client.check().await?;
         Ok(Arc::new(Guarded::new(client)))
     }

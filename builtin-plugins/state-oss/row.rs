@@ -1,8 +1,8 @@
-//! Rows of Tablestore in their binary form ("PlainBuffer"), and the Protocol Buffers messages that carry them, as far as locks and
-//! checksums need them. Both forms are those of Tablestore's official clients.
+//! Rows of Tablestore in their binary format ("PlainBuffer"), and the Protocol Buffers messages that contain them, limited to what locks
+//! and checksums need. The formats are those of Tablestore's official clients.
 //!
-//! A row is a header, then items that begin with a tag: the primary key, the other columns, a mark of deletion, a check. A column
-//! is its name, its value and a check. Checks are CRC-8 with the polynomial 0x07; numbers are little endian.
+//! A row is a header, followed by items that each begin with a tag: the primary key, the other columns, a deletion mark, a checksum. A
+//! column consists of its name, its value and a checksum. Checksums are CRC-8 with the polynomial 0x07. Numbers are little-endian.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ const TIME: u8 = 0x7;
 const DELETE: u8 = 0x8;
 const ROW_CHECK: u8 = 0x9;
 const CELL_CHECK: u8 = 0xa;
-/// Type of a value: text.
+/// Type tag of a text value.
 const TEXT: u8 = 0x3;
 
-/// Existence conditions of a request.
+/// Existence conditions of a request: none, and "the row must not exist".
 pub(crate) const WHETHER_OR_NOT: i32 = 0;
 pub(crate) const NOT_THERE: i32 = 2;
 
@@ -57,7 +57,7 @@ pub(crate) struct Get {
     pub versions: Option<i32>,
 }
 
-/// Response of `GetRow`; its row is empty if there is none.
+/// Response of `GetRow`. The row is empty if it does not exist.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Got {
     #[prost(bytes = "vec", required, tag = "2")]
@@ -94,7 +94,7 @@ fn number(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
 }
 
-/// Appends a column to a row, and returns its check.
+/// Appends a column to a row, and returns the checksum of the column.
 fn add(out: &mut Vec<u8>, name: &str, value: &str) -> u8 {
     let length = number(value.len());
     out.extend([CELL, NAME]);
@@ -105,15 +105,14 @@ fn add(out: &mut Vec<u8>, name: &str, value: &str) -> u8 {
     out.push(TEXT);
     out.extend(length);
     out.extend(value.as_bytes());
-    // In this format, the check of a column covers its name, and its value with type and length, but not the
-    // tags.
+    // The checksum of a column covers its name, and the type, length and content of its value, but not the tags.
     let check = crc8(crc8(0, name.as_bytes()), &[TEXT]);
     let check = crc8(crc8(check, &length), value.as_bytes());
     out.extend([CELL_CHECK, check]);
     check
 }
 
-/// Encodes a row with this key and these columns, or a row to delete.
+/// Encodes a row with this key and these columns, or a row with a deletion mark.
 pub(crate) fn written(key: (&str, &str), columns: &[(&str, &str)], delete: bool) -> Vec<u8> {
     let mut out = HEADER.to_le_bytes().to_vec();
     out.push(KEY);
@@ -127,7 +126,7 @@ pub(crate) fn written(key: (&str, &str), columns: &[(&str, &str)], delete: bool)
     if delete {
         out.push(DELETE);
     }
-    // A row that is not deleted has no deletion mark, but the check includes a zero in its place.
+    // The checksum includes one byte for the deletion mark: 1, or 0 for a row without the mark.
     check = crc8(check, &[u8::from(delete)]);
     out.extend([ROW_CHECK, check]);
     out
@@ -222,13 +221,13 @@ mod unit {
         }
     }
 
-    /// The CRC-8 of "123456789" with this polynomial is 0xf4, according to catalogs of CRC algorithms.
+    /// According to catalogs of CRC algorithms, the CRC-8 of "123456789" with this polynomial is 0xf4.
     #[test]
     fn checks_are_those_of_the_polynomial() {
         assert_eq!(crc8(0, b"123456789"), 0xf4);
     }
 
-    /// The bytes that the official client (Go, 4.1.2) sends for a key alone, with and without the mark of deletion.
+    /// The bytes that the official Go client (4.1.2) sends for a row with only a key, with and without a deletion mark.
     #[test]
     fn keys_are_those_of_the_official_client() {
         let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();

@@ -1,4 +1,4 @@
-//! Calls of the services other than the bucket.
+//! API calls of services other than the bucket.
 
 #![expect(clippy::disallowed_methods, reason = "requests are signed with the time in them")]
 
@@ -10,12 +10,12 @@ use store_client::{Failure, HttpClient, Url};
 
 use crate::sign;
 
-/// The services other than the bucket.
+/// Client for services other than the bucket.
 pub(crate) struct Services {
     pub region: String,
-    /// Endpoint of the security token service (STS), which gives credentials of roles.
+    /// URL of the security token service (STS), which issues credentials of roles.
     pub sts: Url,
-    /// Client for short calls, which should be answered within 30 seconds.
+    /// HTTP client for short calls, with a time limit of 30 seconds.
     pub calls: HttpClient,
 }
 
@@ -24,12 +24,12 @@ pub(crate) struct Services {
 pub(crate) enum CallError {
     #[error("{}", .0.reason())]
     Unanswered(#[from] Failure),
-    /// Error of the service, with advice.
+    /// Error of the service, with advice for the user.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Call to a service: its address, the version of its API, and the action.
+/// A call: the URL of the service, the version of its API, and the action.
 pub(crate) struct Service<'a> {
     pub url: &'a Url,
     pub version: &'a str,
@@ -46,14 +46,13 @@ impl<'a> Service<'a> {
     }
 }
 
-/// Returns the current time in a format of `strftime`.
+/// Returns the current time in this `strftime` format.
 pub(crate) fn now(form: &str) -> String {
     jiff::Timestamp::now().strftime(form).to_string()
 }
 
 impl Services {
-    /// Calls a service; without credentials it is not signed. The error is the reason of the
-    /// failure.
+    /// Calls a service. Without credentials, the call is not signed.
     pub async fn call(
         &self,
         http: &HttpClient,
@@ -62,14 +61,14 @@ impl Services {
         parameters: &[(&str, &str)],
     ) -> Result<Json, CallError> {
         let (time, nonce) = (now("%Y-%m-%dT%H:%M:%SZ"), uuid::Uuid::new_v4().to_string());
-        // The parameters are sorted by name, as the text to sign must be.
+        // Sorted by name, because the signature covers the sorted parameters.
         let mut all: BTreeMap<&str, &str> = parameters.iter().copied().collect();
         all.extend([
             ("Action", service.action),
             ("Version", service.version),
             ("Format", "JSON"),
             ("Timestamp", &time),
-            // The service refuses a nonce that it has seen, against repeated requests.
+            // Against replays, the service refuses a nonce that it has seen before.
             ("SignatureNonce", &nonce),
         ]);
         if !self.region.is_empty() {

@@ -24,7 +24,7 @@ pub(crate) struct Settings {
     pub cloud: Cloud,
 }
 
-/// Parses an address; the scheme defaults to https.
+/// Parses a URL. The default scheme is https.
 fn address(attribute: &str, text: &str) -> Result<Url> {
     let full = match text.contains("://") {
         true => text.to_owned(),
@@ -88,7 +88,7 @@ pub(crate) fn effective(config: &Config) -> Result<Settings> {
     };
     let or = |value: &Attr<String>, usual: &str| value.known().cloned().unwrap_or_else(|| usual.to_owned());
     let prefix = or(&config.prefix, "env:");
-    // The parts of an object's name are joined with slashes.
+    // Slashes are added when the parts of an object name are joined.
     let prefix = prefix.trim_matches('/');
     Ok(Settings {
         bucket: config.bucket.text().to_owned(),
@@ -112,7 +112,7 @@ fn table(config: &Config) -> Result<Option<Table>> {
         problem("tablestore_endpoint", detail)
     })?;
     let url = address("tablestore_endpoint", &endpoint)?;
-    // Addresses of instances begin with the instance's name.
+    // The endpoint of an instance begins with the name of the instance.
     let first = url
         .host_str()
         .and_then(|host| host.split('.').next())
@@ -148,7 +148,7 @@ fn source(config: &Config, profile: &Profile) -> Result<Source> {
         oidc: Oidc::of_environment(),
         given,
     };
-    // An OIDC token is of use only to assume a role.
+    // An OIDC token is useful only for assuming a role.
     if source.given.is_none() && source.machine.is_none() && (source.oidc.is_none() || source.role.is_none()) {
         let detail = "There are no credentials for Alibaba Cloud: set access_key and secret_key, or ALICLOUD_ACCESS_KEY and \
                       ALICLOUD_SECRET_KEY, or name a profile of the command line aliyun in \"profile\", or the role of the machine in \
@@ -158,7 +158,7 @@ fn source(config: &Config, profile: &Profile) -> Result<Source> {
     Ok(source)
 }
 
-/// Returns the role to assume: that of the arguments, of the block, or of the profile.
+/// Returns the role to assume: from the arguments, the block, or the profile.
 fn role(config: &Config, profile: &Profile) -> Result<Option<Role>> {
     const ARN: [&str; 2] = ["ALICLOUD_ASSUME_ROLE_ARN", "ALIBABA_CLOUD_ROLE_ARN"];
     const SESSION: [&str; 2] = ["ALICLOUD_ASSUME_ROLE_SESSION_NAME", "ALIBABA_CLOUD_ROLE_SESSION_NAME"];
@@ -188,7 +188,7 @@ fn role(config: &Config, profile: &Profile) -> Result<Option<Role>> {
     };
     Ok(Some(Role {
         arn,
-        // Terraform's default for the name of the session.
+        // The same default as in Terraform.
         session: session
             .or_else(|| profile.get("ram_session_name"))
             .unwrap_or_else(|| "terraform".to_owned()),
@@ -197,7 +197,7 @@ fn role(config: &Config, profile: &Profile) -> Result<Option<Role>> {
     }))
 }
 
-/// Returns the duration of roles from the environment, or the default.
+/// Returns the duration of role sessions from the environment, or the default.
 fn of_environment() -> Result<u32> {
     let variable = "ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION";
     match env::var(variable) {

@@ -1,25 +1,26 @@
-//! The three signatures of Alibaba Cloud, all by HMAC-SHA1: for buckets, for tables, and for its other services.
+//! The three signature methods of Alibaba Cloud, all with HMAC-SHA1: for buckets, for tables, and for other services.
 
 use std::collections::BTreeMap;
 
 use store_client::name::encoded;
 use store_client::sum::{base64, hmac_sha1};
 
-/// Signs a request to a bucket. `headers` are those that begin with `x-oss-`; `resource` is bucket and object, not encoded.
+/// Signs a request to a bucket. `headers` has the headers that begin with `x-oss-`. `resource` is the bucket and the object, not
+/// percent-encoded.
 pub(crate) fn of_bucket(
     key: &str,
     [method, content_md5, content_type, date]: [&str; 4],
     headers: &[(&str, &str)],
     resource: &str,
 ) -> String {
-    // The server computes its signature over the headers in the order of their names.
+    // The signature covers the headers sorted by name.
     let sorted: BTreeMap<&str, &str> = headers.iter().copied().collect();
     let headers: String = sorted.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
     let text = format!("{method}\n{content_md5}\n{content_type}\n{date}\n{headers}{resource}");
     base64(&hmac_sha1(key.as_bytes(), text.as_bytes()))
 }
 
-/// Signs a request to a table: its path, and all headers that begin with `x-ots-`.
+/// Signs a request to a table. The signature covers the path, and all headers that begin with `x-ots-`.
 pub(crate) fn of_table(key: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let sorted: BTreeMap<&str, &str> = headers.iter().copied().collect();
     let headers: String = sorted

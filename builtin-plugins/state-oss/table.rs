@@ -10,10 +10,10 @@ use crate::row::{Change, Condition, Describe, Get, Got, NOT_THERE, Refusal, WHET
 use crate::services::now;
 use crate::{row, sign};
 
-/// Column of the primary key.
+/// Primary key column.
 const KEY: &str = "LockID";
 
-/// Attempts of a request while the service is busy, and the pause after the first one, which doubles each time.
+/// Number of attempts while the service is busy, and the pause after the first one. The pause doubles each time.
 const ATTEMPTS: u32 = 6;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -24,7 +24,7 @@ pub(crate) struct Table {
     pub name: String,
 }
 
-/// Failed condition: the row exists already.
+/// Error of a condition that is not met: the row exists already.
 pub(crate) struct IsThere;
 
 impl Table {
@@ -54,7 +54,7 @@ impl Table {
         column: &str,
         value: &str,
     ) -> Result<std::result::Result<(), IsThere>> {
-        // The server checks the condition and writes in one step: of several programs, only one gets the lock.
+        // The service checks the condition and writes in one step, so of several programs only one creates the row and gets the lock.
         let request = self.change(row::written((KEY, key), &[(column, value)], false), NOT_THERE);
         let answer = self
             .send(cloud, "/PutRow", request, &self.what("Making", key), true)
@@ -65,7 +65,7 @@ impl Table {
         })
     }
 
-    /// Reads a column of a row; `None` if it does not exist.
+    /// Reads a column of a row. Returns `None` if the row or the column does not exist.
     pub async fn get(&self, cloud: &Cloud, key: &str, column: &str) -> Result<Option<String>> {
         let what = self.what("Reading", key);
         let request = Get {
@@ -88,7 +88,7 @@ impl Table {
         Ok(row::read(&got.row).ok_or_else(broken)?.remove(column))
     }
 
-    /// Deletes a row; one that does not exist is no error.
+    /// Deletes a row. It is not an error if the row does not exist.
     pub async fn delete(&self, cloud: &Cloud, key: &str) -> Result<()> {
         let request = self.change(row::written((KEY, key), &[], true), WHETHER_OR_NOT);
         self.send(cloud, "/DeleteRow", request, &self.what("Deleting", key), false)
@@ -108,8 +108,7 @@ impl Table {
         }
     }
 
-    /// Sends a request, and repeats it while the service is busy. With `may_fail`, a condition that is not met is no
-    /// error.
+    /// Sends a request, and repeats it while the service is busy. With `may_fail`, a condition that is not met is not an error.
     async fn send(
         &self,
         cloud: &Cloud,
@@ -140,7 +139,7 @@ impl Table {
                     | "OTSStorageServerBusy"
             );
             match refusal.code.as_str() {
-                // The condition makes the lock: of two programs only one creates the row.
+                // The caller handles this: another program has created the row.
                 "OTSConditionCheckFail" if may_fail => return Ok(answer),
                 _ if busy && left > 0 => {
                     tokio::time::sleep(pause).await;
@@ -176,7 +175,7 @@ impl Table {
         let mut url = self.url.clone();
         url.set_path(path);
         let sum = md5_base64(&body);
-        // The request is signed again for each attempt, since the signature covers the time.
+        // The signature covers the time, so each attempt is signed again.
         let mut make = || {
             let time = now("%Y-%m-%dT%H:%M:%S.000Z");
             let mut parts = vec![

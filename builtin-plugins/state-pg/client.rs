@@ -1,4 +1,4 @@
-//! SQL statements of the store.
+//! State client of the default layout, which is Terraform's.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::Tables;
 use crate::session::{Connection, connect, problem};
 use crate::settings::Settings;
 
-/// Advisory lock that Terraform holds while it creates a workspace in any schema.
+/// Advisory lock that Terraform holds while it creates a workspace, whatever the schema is.
 const TERRAFORM_CREATION: i64 = -1;
 
-/// Time limit of waiting for the creation locks. This program and OpenTofu hold them briefly; Terraform holds its own during the
-/// whole first apply.
+/// Time limit for acquiring the creation locks. This program and OpenTofu hold them only briefly. Terraform holds its lock during the whole
+/// first apply.
 const CREATION_TIMEOUT: &str = "2s";
 
-/// State without content, for a row that exists only to be locked. It is not empty, because a killed program may leave the row
+/// Content of a row that exists only to be locked: a state without resources. It is not empty, because a killed program may leave the row
 /// behind, and Terraform cannot read an empty text.
 const UNWRITTEN: &str =
     "{\"version\":4,\"terraform_version\":\"1.0.0\",\"serial\":0,\"lineage\":\"\",\"outputs\":{},\"resources\":[]}";
@@ -28,9 +28,9 @@ const UNWRITTEN: &str =
 /// Client for a table of states.
 pub(crate) struct Client {
     settings: Settings,
-    /// Quoted name of the table with its schema.
+    /// Quoted name of the table, including its schema.
     table: String,
-    /// Advisory lock that is held while a workspace is created in this schema.
+    /// Advisory lock that is held while a workspace is created in this schema, as in OpenTofu.
     creation: i64,
     session: Mutex<Session>,
 }
@@ -42,18 +42,18 @@ struct Session {
 }
 
 struct Held {
-    /// ID of the lock as it was returned.
+    /// Lock ID as it was returned.
     id: String,
     /// Number of the advisory lock.
     number: i64,
-    /// True if the lock was lost with the connection and taken again: another program may have held it meanwhile.
+    /// True if the lock ended with a lost connection and was acquired again. Another program may have held it meanwhile.
     is_interrupted: bool,
-    /// True if the row was created for this lock. It is removed with the lock unless a state was written.
+    /// True if the row was created for this lock. Unless a state is written, the row is removed when the lock is released.
     is_new: bool,
 }
 
-/// Returns the creation lock of a schema, which is that of OpenTofu: the FNV-1 hash of the names of schema and table, negative so
-/// that it is no ID of a row.
+/// Returns the creation lock of a schema, computed as in OpenTofu: the FNV-1 hash of the schema and table names. It is negative, so that it
+/// is different from the IDs of rows.
 fn creation_of(schema: &str) -> i64 {
     let hash = format!("{schema}\0states").bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         hash.wrapping_mul(0x0100_0193) ^ u32::from(byte)
@@ -61,7 +61,7 @@ fn creation_of(schema: &str) -> i64 {
     -i64::from(hash)
 }
 
-/// Quotes text as a literal.
+/// Quotes text as an SQL literal.
 fn literal(text: &str) -> String {
     format!("'{}'", text.split('\0').next().unwrap_or_default().replace('\'', "''"))
 }
@@ -73,13 +73,13 @@ pub(crate) const LOCK: &str = "Error acquiring the state lock";
 pub(crate) const UNLOCK: &str = "Cannot release the state lock";
 pub(crate) const LIST: &str = "Failed to list workspaces";
 
-/// Quotes an identifier.
+/// Quotes an SQL identifier.
 pub(crate) fn quoted(name: &str) -> String {
     let name = name.split('\0').next().unwrap_or_default();
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Creates the schema, the table and the index that are missing.
+/// Creates the schema, the table and the index if they are missing.
 async fn create_missing(
     connection: &Connection,
     tables: &Tables,
@@ -89,7 +89,7 @@ async fn create_missing(
     if tables.create_schema {
         let count = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = $1";
         let row = connection.query_one(count, &[&tables.schema]).await?;
-        // CREATE SCHEMA requires its privilege even if the schema exists.
+        // CREATE SCHEMA IF NOT EXISTS requires the privilege even if the schema exists.
         if row.get::<_, i64>(0) < 1 {
             let create = format!("CREATE SCHEMA IF NOT EXISTS {schema}");
             connection.batch_execute(&create).await?;
@@ -112,7 +112,7 @@ async fn create_missing(
 }
 
 impl Client {
-    /// Connects, and creates the missing objects of the database.
+    /// Connects, and creates the schema, the table and the index if they are missing.
     pub async fn prepare(settings: Settings, tables: &Tables) -> Result<Client> {
         let connection = connect(&settings).await?;
         let schema = quoted(&tables.schema);
@@ -137,7 +137,7 @@ impl Client {
         problem(summary, &self.settings.title, error)
     }
 
-    /// Returns the session, connected again if the connection was lost. The lock was lost with it, and is taken again.
+    /// Returns the session. If the connection was lost, a new one is made, and the lock, which ended with the old one, is acquired again.
     async fn session(&self) -> Result<MutexGuard<'_, Session>> {
         let mut session = self.session.lock().await;
         if !session.connection.is_closed() {
@@ -147,14 +147,14 @@ impl Client {
         let connection = Arc::new(connect(&self.settings).await?);
         if let Some(held) = &mut session.held {
             let query = format!("SELECT pg_try_advisory_lock({})", held.number);
-            // After an error, the closed connection stays, with the lock: the next request connects again. Without that, the lock
-            // would be forgotten, and its holder taken for a program without a lock.
+            // After an error, the session keeps the closed connection and the lock, so that the next request tries again. If the lock were
+            // forgotten, later writes would count as writes without a lock.
             let row = connection
                 .answer(&self.settings, LOCK, connection.query_one(&query, &[]))
                 .await?;
             let got: bool = row.map_err(|e| self.problem(LOCK, &e))?.get(0);
             held.is_interrupted = true;
-            // If another program has the lock now, it is lost, and the guard refuses writes under it.
+            // Another program holds the lock now. The session forgets it, so that writes under it are refused.
             if !got {
                 session.held = None;
             }
@@ -176,12 +176,12 @@ impl Client {
         rows.map_err(|e| self.problem(summary, &e))
     }
 
-    /// Locks the row of a workspace, which is created if it does not exist. The creation lock is released as soon as the row is
-    /// locked, so that the first apply of another state need not wait.
+    /// Locks the row of a workspace. A missing row is created. The creation lock is released as soon as the row is locked, so that the
+    /// first applies of other states do not have to wait.
     async fn try_lock(&self, connection: &Connection, workspace: &str) -> std::result::Result<Lock, Refusal> {
         let table = &self.table;
         let mut is_new = false;
-        // The row can vanish between the two statements, with the lock of the program that created it.
+        // Another program's unlock can remove its new row between two statements, so this is repeated.
         for _ in 0..10 {
             let find = format!("SELECT id, pg_try_advisory_lock(id) FROM {table} WHERE name = $1");
             let Some(row) = connection.query_opt(&find, &[&workspace]).await? else {
@@ -189,7 +189,8 @@ impl Client {
                     is_new = true;
                     continue;
                 }
-                // A user with read permission only can still plan: without a row, only the creation lock is taken, as by Terraform.
+                // A user with read permission only can still make a plan: without a row, only Terraform's creation lock is acquired, as
+                // Terraform does.
                 let query = format!("SELECT pg_try_advisory_lock({TERRAFORM_CREATION})");
                 return match connection.query_one(&query, &[]).await?.get(0) {
                     true => Ok(Lock {
@@ -209,7 +210,7 @@ impl Client {
                 let unlock = format!("SELECT pg_advisory_unlock({id})");
                 connection.query_one(&unlock, &[]).await.map(drop)
             };
-            // During its first apply, Terraform holds its creation lock and none on the row.
+            // During its first apply, Terraform holds only its creation lock, and no lock on the row, so that lock is checked, too.
             let refused = self.in_turn(connection, "_shared", "").await.err();
             let still = format!("SELECT data = $2 FROM {table} WHERE name = $1 AND id = {id}");
             let still = connection.query_opt(&still, &[&workspace, &UNWRITTEN]).await?;
@@ -237,7 +238,8 @@ impl Client {
         Err(Refusal::Held(format!("Workspace is already locked: {workspace}")))
     }
 
-    /// Runs a statement under the creation locks of this schema and of Terraform: meanwhile no other program creates a workspace here.
+    /// Runs a statement under the creation locks of this schema and of Terraform, so that no other program creates a workspace at the same
+    /// time.
     async fn in_turn(
         &self,
         connection: &Connection,
@@ -251,7 +253,7 @@ impl Client {
         );
         let result = connection.batch_execute(&text).await;
         if result.is_err() {
-            // A failure is ignored: if the connection is closed, the transaction has ended with it.
+            // A failure is ignored, because closing the connection also ends the transaction.
             drop(connection.batch_execute("ROLLBACK").await);
         }
         result
@@ -264,7 +266,8 @@ impl Client {
         }
     }
 
-    /// Creates the row of a workspace, unless another program has just done so. Returns false if the user lacks the privilege.
+    /// Creates the row of a workspace. It is not an error if another program has just created it. Returns false if the user lacks the
+    /// privilege.
     async fn create(&self, connection: &Connection, workspace: &str) -> std::result::Result<bool, Refusal> {
         let insert = format!(
             "INSERT INTO {} (name, data) VALUES ({}, {}) ON CONFLICT (name) DO NOTHING;",
@@ -290,13 +293,13 @@ impl Client {
     }
 }
 
-/// A lock that was taken.
+/// Result of a successful attempt to lock.
 struct Lock {
     number: i64,
     is_new: bool,
 }
 
-/// Reason why the lock was not taken.
+/// Reason why the lock was not acquired.
 enum Refusal {
     Held(String),
     Failed(tokio_postgres::Error),
@@ -329,7 +332,7 @@ impl LockedStore for Client {
         Ok(written.map(String::into_bytes).into())
     }
 
-    /// Writes without a condition: the lock of the session is the condition.
+    /// Writes without a condition, because the session must hold the lock.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let state = str::from_utf8(state).map_err(|_| {
             Diagnostic::error(
@@ -364,8 +367,8 @@ impl LockedStore for Client {
                 });
                 Ok(info.id)
             }
-            // PostgreSQL does not store the holder of a lock. The caller's own record is returned as the holder, so that
-            // -lock-timeout has an effect.
+            // PostgreSQL does not store the holder of a lock. The caller's own record is returned as the holder, because -lock-timeout only
+            // waits for a known holder.
             Err(Refusal::Held(message)) => {
                 let number = format!(
                     "{message}. The lock information below is that of this attempt: PostgreSQL does not say who holds a lock. The \
@@ -379,7 +382,7 @@ impl LockedStore for Client {
 
     async fn unlock(&self, workspace: &str, _id: &str) -> Result<()> {
         let mut session = self.session.lock().await;
-        // PostgreSQL releases a lock when its session ends, and no other session can release it.
+        // A lock can be released only by its own session, and ends with it.
         let Some(Held { number, is_new, .. }) = session.held.take() else {
             return Ok(());
         };
@@ -401,7 +404,7 @@ impl LockedStore for Client {
     }
 
     async fn holder(&self, _workspace: &str, own: &str) -> Result<Holder> {
-        // The lock lives as long as the session, and only the server knows whether the session is alive.
+        // The lock exists as long as the session. This request finds out whether the session still exists.
         self.query(WRITE, "SELECT 1", &[]).await?;
         Ok(match &self.session().await?.held {
             Some(held) if held.id == own && !held.is_interrupted => Holder::Own,
@@ -417,7 +420,7 @@ mod tests {
 
     #[test]
     fn creation_locks_are_those_of_a_schema() {
-        // The numbers that OpenTofu 1.12 locks.
+        // The numbers that OpenTofu 1.12 uses.
         assert_eq!(creation_of("terraform_remote_state"), -3_797_183_428);
         assert_ne!(creation_of("a"), creation_of("b"));
         assert_eq!(literal("it's"), "'it''s'");

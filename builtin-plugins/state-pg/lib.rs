@@ -1,18 +1,17 @@
 //! The state store `pg`: states as rows of a table in PostgreSQL.
 //!
-//! A row of the table `states` is a workspace: `id`, `name`, `data`. The lock of a workspace is an advisory lock on the ID of its
-//! row, which PostgreSQL releases when the session ends; so a run is one session. IDs come from one sequence for all schemas of a
-//! database, since advisory locks are per database, too.
+//! Each row of the table `states` is a workspace: `id`, `name`, `data`. The lock of a workspace is an advisory lock on the ID of its row.
+//! PostgreSQL releases it when the session ends, so a run uses one session. IDs come from one sequence for all schemas of a database,
+//! because advisory locks apply to the whole database.
 //!
-//! A workspace without a row gets one when it is locked, with a state that is empty; if nothing is written, the row is removed with
-//! the lock. It is created under the creation locks of Terraform (-1, for the whole database) and OpenTofu (a number for each
-//! schema), which are held for that statement only: holding them as long as Terraform does would keep all other first applies
-//! waiting.
+//! If a workspace has no row when it is locked, a row with an empty state is created. If nothing is written, the row is removed with the
+//! lock. The row is created under the creation locks of Terraform (-1, for the whole database) and OpenTofu (a number for each schema).
+//! They are held only for that statement: Terraform holds its lock longer, and so makes all other first applies wait.
 //!
-//! With `layout = "objects"` there is a row for each object instead ([`objects`]).
+//! With `layout = "objects"` there is a row for each object of a state instead ([`objects`]).
 //!
-//! [`settings`] has the connection parameters: the connection string, and the environment. [`session`] is the connection, and
-//! [`client`] the statements.
+//! [`settings`] has the connection parameters, from the connection string and the environment. [`session`] is the connection, and
+//! [`client`] has the statements.
 
 mod client;
 mod objects;
@@ -26,7 +25,7 @@ use monoform_sdk::schema::optional;
 use monoform_sdk::{Attr, Diagnostic, Diagnostics, Model, Result, StateClient, StateStore, async_trait, env};
 use store_client::guard::Guarded;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "pg";
 
 /// The arguments of the block.
@@ -58,7 +57,7 @@ pub struct Config {
 enum Layout {
     /// One row for each state, as in Terraform.
     States,
-    /// One row for each object, and the history.
+    /// One row for each object, and a history.
     Objects,
 }
 
@@ -76,7 +75,7 @@ impl Layout {
         }
     }
 
-    /// Returns the schema that is used if none is set. Layouts have their own, since their tables differ.
+    /// Returns the default schema. Each layout has its own, because their tables have different columns.
     fn default_schema(self) -> &'static str {
         match self {
             Layout::States => "terraform_remote_state",
@@ -85,7 +84,7 @@ impl Layout {
     }
 }
 
-/// Schema name, and the objects to create.
+/// Name of the schema, and which missing parts may be created.
 pub(crate) struct Tables {
     pub schema: String,
     pub create_schema: bool,

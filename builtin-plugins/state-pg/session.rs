@@ -1,4 +1,4 @@
-//! The session of a run, which owns the locks.
+//! The session of a run, to which its locks belong.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::tls::Encryption;
 
 const CONNECTING: &str = "Error connecting to PostgreSQL";
 
-/// A connection, and the task that moves its bytes.
+/// A connection, and the task that transfers its data.
 pub(crate) struct Connection {
     client: Client,
     task: AbortHandle,
@@ -30,7 +30,8 @@ impl Deref for Connection {
 }
 
 impl Connection {
-    /// Returns when the connection is known to be closed. The server has ended it.
+    /// Waits until the connection is known to be closed, after the server has ended it. The connection is aborted if that takes more than a
+    /// second.
     pub async fn closed(&self) {
         for _ in 0..100 {
             if self.client.is_closed() {
@@ -41,8 +42,8 @@ impl Connection {
         self.task.abort();
     }
 
-    /// Awaits the result of statements on this connection. If the server is silent for too long, the connection is aborted: its
-    /// locks are not reliable any more, and the next statement connects again.
+    /// Awaits the result of statements on this connection. If the server does not answer in time, the connection is aborted, because its
+    /// locks are not reliable any more. The next statement then makes a new connection.
     pub async fn answer<T>(&self, settings: &Settings, summary: &str, work: impl Future<Output = T>) -> Result<T> {
         let work = waiting(&settings.host, work);
         let Some(limit) = settings.silence else {
@@ -69,13 +70,14 @@ fn silent(summary: &str, settings: &Settings, limit: Duration, how: &str) -> Dia
     Diagnostic::error(summary, detail).into()
 }
 
-/// Connects to the first of the servers that accepts the user.
+/// Connects to the first server that accepts the user.
 pub(crate) async fn connect(settings: &Settings) -> Result<Connection> {
     let connecting = waiting(&settings.host, open(settings));
     let Some(limit) = settings.connecting else {
         return connecting.await;
     };
-    // The library's limit covers the TCP connection only: a server can also be silent after it.
+    // The library's time limit covers only the TCP connection, but a server can also stop answering later. This limit covers the whole
+    // process for all servers.
     let limit = limit.saturating_mul(u32::try_from(settings.config.get_hosts().len()).unwrap_or(u32::MAX));
     match tokio::time::timeout(limit, connecting).await {
         Ok(connected) => connected,
@@ -100,7 +102,7 @@ async fn open(settings: &Settings) -> Result<Connection> {
             format!("The certificates of the connection cannot be used: {e}."),
         )
     })?;
-    // Clients that negotiate TLS within the protocol of PostgreSQL offer no ALPN.
+    // Connections that negotiate TLS inside PostgreSQL's protocol use no ALPN.
     tls.alpn_protocols.clear();
     let connecting = settings.config.connect(Encryption(Arc::new(tls)));
     let (client, connection) = connecting.await.map_err(failed)?;
@@ -114,7 +116,7 @@ pub(crate) fn problem(summary: &str, title: &str, error: &tokio_postgres::Error)
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         let next = cause.to_string();
-        // Some errors repeat the text of their source.
+        // Some errors repeat the text of their source, which is then not added.
         if !text.contains(&next) {
             text = format!("{text}: {next}");
         }
@@ -166,10 +168,10 @@ mod tests {
 
     use super::*;
 
-    /// Greeting with the messages "AuthenticationOk" and "ReadyForQuery".
+    /// Server messages "AuthenticationOk" and "ReadyForQuery".
     const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
-    /// Starts a server that sends this greeting to each client, and nothing after that.
+    /// Starts a server that sends these bytes to each client, and then never answers.
     async fn silent_server(greeting: &'static [u8], words: &str) -> (Settings, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -222,7 +224,7 @@ mod tests {
         for part in ["Error reading", "127.0.0.1", "within 1 seconds", SILENCE_VARIABLE] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        // A late answer to the old statement must not be taken for that of the next one.
+        // The closed connection ensures that a late answer is not taken for the answer to the next statement.
         while !connection.is_closed() {
             tokio::task::yield_now().await;
         }

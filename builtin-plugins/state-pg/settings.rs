@@ -12,25 +12,25 @@ use tokio_postgres::config::SslMode;
 
 /// Effective settings of the connection.
 pub(crate) struct Settings {
-    /// Servers, as the connection string names them.
+    /// Hosts, as they are named in the connection string.
     pub host: String,
     pub config: Config,
     pub tls: Tls,
-    /// Limit until a server has accepted the user; `None` for no limit.
+    /// Time limit for connecting and authenticating; `None` for no limit.
     pub connecting: Option<Duration>,
-    /// Limit of one statement; `None` for no limit.
+    /// Time limit for the answer to a statement; `None` for no limit.
     pub silence: Option<Duration>,
     /// Description of the connection for messages.
     pub title: String,
 }
 
-/// Environment variable with the seconds of [`Settings::silence`].
+/// Environment variable that sets [`Settings::silence`], in seconds.
 pub(crate) const SILENCE_VARIABLE: &str = "MONOFORM_PG_TIMEOUT";
 
 const CONNECTING: Duration = Duration::from_secs(60);
 
-/// Default of [`Settings::silence`]. It is far more than a large state takes on a slow connection, since only a complete answer
-/// counts.
+/// Default of [`Settings::silence`]. It is far longer than reading a large state takes on a slow connection, because the limit applies to
+/// the complete answer.
 const SILENCE: Duration = Duration::from_secs(600);
 
 /// Reason why the parameters cannot be used, as a whole sentence.
@@ -68,7 +68,7 @@ pub(crate) enum SettingsError {
     NoQuote(String),
 }
 
-/// Parses a number of seconds; zero means no limit.
+/// Parses a number of seconds. Zero means no limit.
 fn seconds(name: &'static str, given: Option<&str>, default: Duration) -> Result<Option<Duration>, SettingsError> {
     let Some(given) = given else {
         return Ok(Some(default));
@@ -80,7 +80,7 @@ fn seconds(name: &'static str, given: Option<&str>, default: Duration) -> Result
     Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }
 
-/// Variables of libpq, and the parameters that they set.
+/// Environment variables of libpq, and the parameters that they set.
 const VARIABLES: &[(&str, &str)] = &[
     ("PGHOST", "host"),
     ("PGPORT", "port"),
@@ -102,7 +102,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("PGGEQO", "geqo"),
 ];
 
-/// Variables that Terraform refuses, since they would not have their usual effect.
+/// Environment variables that Terraform refuses, because they would not have their usual effect.
 const REFUSED: &[&str] = &[
     "PGSERVICE",
     "PGSERVICEFILE",
@@ -130,7 +130,7 @@ impl Settings {
                 parameters.insert((*name).to_owned(), value);
             }
         }
-        // The connection string has precedence over the environment.
+        // The connection string takes precedence over the environment.
         parameters.extend(parse(connection)?);
         Settings::from_parameters(parameters)
     }
@@ -146,7 +146,7 @@ impl Settings {
         let database = take("dbname").unwrap_or_else(|| user.clone());
         let (explicit, passfile) = (take("password"), take("passfile"));
         let hosts = hosts_with_ports(&host, &port);
-        // The library has one password for all hosts: it is that of the first host that the file has.
+        // The library supports one password for all hosts, so the first password in the file that matches one of the hosts is used.
         let stored = |(host, port): &(&str, &str)| stored_password(passfile.as_deref(), [host, port, &database, &user]);
         let password = explicit.or_else(|| hosts.iter().find_map(stored));
         let mode = take("sslmode").unwrap_or_else(|| "require".to_owned());
@@ -166,7 +166,7 @@ impl Settings {
             let number = port.parse().map_err(|_| SettingsError::Port((*port).to_owned()))?;
             config.host(*host).port(number);
         }
-        // With a socket among other hosts, the mode holds for all: a connection to the others must not lose its encryption.
+        // Sockets need no TLS. But the mode applies to all hosts, so TLS is turned off only if all of them are sockets.
         let is_socket = hosts.iter().all(|(host, _)| host.starts_with('/'));
         let connecting = seconds("connect_timeout", take("connect_timeout").as_deref(), CONNECTING)?;
         if let Some(limit) = connecting {
@@ -183,10 +183,10 @@ impl Settings {
         take("binary_parameters");
         take("disable_prepared_binary_result");
         let mut options = take("options").unwrap_or_default();
-        // The encoding is always UTF-8 here, and no statement has dates.
+        // These parameters have no effect here: the encoding is always UTF-8, and no statement contains dates.
         take("client_encoding");
         take("datestyle");
-        // The remaining parameters are settings of the session.
+        // The remaining parameters are sent as session settings.
         for (name, value) in &parameters {
             let value = value.replace('\\', "\\\\").replace(' ', "\\ ");
             options.push_str(&format!(" -c {name}={value}"));
@@ -211,7 +211,7 @@ impl Settings {
     }
 }
 
-/// Returns the hosts of a connection with their ports. The last port is that of all further hosts.
+/// Returns the hosts with their ports. If there are fewer ports than hosts, the last port is used for the other hosts.
 fn hosts_with_ports<'t>(hosts: &'t str, ports: &'t str) -> Vec<(&'t str, &'t str)> {
     let ports: Vec<&str> = ports.split(',').map(str::trim).collect();
     let port = |i: usize| ports.get(i).or(ports.last()).copied().unwrap_or("5432");
@@ -219,7 +219,7 @@ fn hosts_with_ports<'t>(hosts: &'t str, ports: &'t str) -> Vec<(&'t str, &'t str
     hosts.enumerate().map(|(i, host)| (host, port(i))).collect()
 }
 
-/// Paths of the TLS files, or their text (`sslinline`).
+/// Paths of the TLS files, or their contents (`sslinline`).
 struct TlsFiles {
     root: Option<String>,
     certificate: Option<String>,
@@ -264,7 +264,7 @@ impl TlsFiles {
         };
         match mode {
             "disable" => Ok((SslMode::Disable, Tls::default())),
-            // With an authority, `require` verifies the chain, as in libpq.
+            // As in libpq, `require` verifies the certificate chain if a CA certificate is configured.
             "require" if tls.authorities.is_some() => Ok((SslMode::Require, Tls { any_name: true, ..tls })),
             "require" => Ok((SslMode::Require, Tls { insecure: true, ..tls })),
             "verify-ca" => Ok((SslMode::Require, Tls { any_name: true, ..tls })),
@@ -274,12 +274,11 @@ impl TlsFiles {
     }
 }
 
-/// Rejects a private key file that others can read, as libpq does. If root owns the file, the group may read
-/// it.
+/// Like libpq, returns an error for a private key file that others can read. If root owns the file, the group may read it.
 fn private(key: &str) -> Result<(), SettingsError> {
     use system::files::MetadataExt as _;
     let Ok(found) = env::expand_home(key).metadata() else {
-        // The error is reported where the file is read.
+        // A missing file is reported when it is read.
         return Ok(());
     };
     let readable = if found.uid() == 0 { 0o037 } else { 0o077 };
@@ -316,7 +315,7 @@ fn parse_url(text: &str) -> Result<Parameters, SettingsError> {
     Ok(out)
 }
 
-/// Parses pairs `key=value`. Values with spaces are in single quotes; a backslash escapes the next character.
+/// Parses pairs `key=value`. Values with spaces are in single quotes, and a backslash escapes the next character.
 fn parse_words(text: &str) -> Result<Parameters, SettingsError> {
     let mut out = Parameters::new();
     let mut chars = text.chars().peekable();
@@ -356,11 +355,11 @@ fn system_user() -> Option<String> {
     system::user::name().or_else(|| env::var("USER"))
 }
 
-/// Returns the password in the password file for a host, a port, a database and a user.
+/// Returns the password in the password file for this host, port, database and user.
 fn stored_password(file: Option<&str>, wanted: [&str; 4]) -> Option<String> {
     let path: PathBuf = env::expand_home(file.unwrap_or("~/.pgpass"));
     let others = system::files::rights_of_others(&path.metadata().ok()?);
-    // Like libpq, a password file that others can read is ignored.
+    // As in libpq, a password file that others can read is ignored.
     if others != 0 {
         tracing::warn!(
             "the password file {} is ignored, since other users can read it",
@@ -386,7 +385,7 @@ fn password_fields(line: &str) -> Vec<String> {
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
         match c {
-            // The password is the last field: colons in it need no backslash.
+            // The password is the last field, so colons in it need no backslash.
             ':' if fields.len() < 5 => fields.push(String::new()),
             '\\' => {
                 if let Some(last) = fields.last_mut() {

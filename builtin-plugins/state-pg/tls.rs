@@ -1,4 +1,4 @@
-//! Encrypted connections to PostgreSQL, by the TLS library of all crates.
+//! TLS connections to PostgreSQL, with the TLS library that all crates use.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Requests of the store.
+//! State client: requests to HCP Terraform or Terraform Enterprise.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use tfe::{ApiError, Connection, Kind, LockProblem, Mapping, Settings, Snapshot, 
 use crate::Caller;
 use crate::config::diagnostic;
 
-/// User agent.
+/// User agent of the requests.
 const PRODUCT: &str = concat!("Monoform/", env!("CARGO_PKG_VERSION"));
 
-/// Creates a client with the services and tokens of the CLI configuration, as the command line does.
+/// Creates an HTTP client with the hosts and tokens of the CLI configuration.
 fn net(caller: &Caller) -> net::Client {
     let environment = caller.environment.clone();
-    // The process that started this one has shown the problems of the configuration.
+    // Problems of the configuration are dropped, because the process that started this one has reported them.
     let own = std::env::current_exe().map_or(Carried::Nothing, |path| Carried::by(&path, &environment));
     let (config, _) = CliConfig::load_with(&environment, &own);
     let platform = addrs::platform::Platform::current().to_string();
@@ -30,7 +30,7 @@ fn net(caller: &Caller) -> net::Client {
     let client = net::Client::new(NetSettings {
         environment,
         hosts: config.hosts,
-        // Credentials helpers are searched where the command line searches them.
+        // Commands search the same directories for credentials helpers.
         helper_dirs: plugins.into_iter().flat_map(|dir| [dir.join(&platform), dir]).collect(),
         terraform_version: caller.version.to_owned(),
         product: PRODUCT.to_owned(),
@@ -55,20 +55,19 @@ pub(crate) async fn connect(settings: Settings, caller: &Caller) -> Result<Clien
 /// Client for the states of an organization's workspaces.
 pub(crate) struct Client {
     connection: Connection,
-    /// Known workspaces by their names in the organization.
+    /// Cache of workspaces, by their names in the organization.
     known: Mutex<HashMap<String, Known>>,
 }
 
-/// Known facts of a workspace.
+/// What this client knows about a workspace.
 #[derive(Clone)]
 struct Known {
     workspace: Workspace,
     /// ID of the lock that is held.
     lock: Option<String>,
-    /// State that was read or written last.
+    /// Identification of the state that was last read or written.
     snapshot: Option<Snapshot>,
-    /// True if a state could not be written. The workspace then stays locked, so that nobody continues from an older
-    /// state.
+    /// True if a state could not be written. The workspace then stays locked, so that no other run continues from an older state.
     failed: bool,
 }
 
@@ -84,7 +83,7 @@ impl Client {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the known facts of a workspace.
+    /// Returns the cached workspace.
     fn known_facts(&self, name: &str) -> Option<Known> {
         self.known().get(name).cloned()
     }
@@ -95,7 +94,7 @@ impl Client {
         }
     }
 
-    /// Returns the name of a workspace in the organization.
+    /// Returns the name that a workspace has in the organization.
     fn remote_name(&self, workspace: &str) -> Result<String> {
         let name = self.connection.settings.remote_name(workspace);
         name.ok_or_else(|| {
@@ -127,12 +126,12 @@ impl Client {
         };
         self.known()
             .entry(known.workspace.name.clone())
-            // An existing entry may hold the lock, which must not be forgotten.
+            // An existing entry may contain the held lock, so it is not replaced.
             .or_insert(known)
             .clone()
     }
 
-    /// Returns a workspace, which is created if it does not exist.
+    /// Returns a workspace. A missing workspace is created.
     async fn ensured(&self, workspace: &str) -> Result<Known> {
         let name = self.remote_name(workspace)?;
         if let Some(known) = self.known_facts(&name) {
@@ -140,7 +139,7 @@ impl Client {
         }
         let ensured = self.connection.ensure(&name).await.map_err(|error| {
             let mut why = error.to_string();
-            // The reason is worded as a part of a sentence, but begins a sentence here.
+            // The error text is a part of a sentence, but begins a sentence here.
             if let Some(first) = why.get(..1).map(str::to_uppercase) {
                 why.replace_range(..1, &first);
             }
@@ -200,19 +199,19 @@ impl StateClient for Client {
 
     async fn write(&self, workspace: &str, state: Vec<u8>) -> Result<()> {
         let mut known = self.ensured(workspace).await?;
-        // An empty state means that only the workspace is requested.
+        // Writing an empty state only creates the workspace.
         if state.is_empty() {
             return Ok(());
         }
         let name = &known.workspace.name.clone();
         let snapshot = Snapshot::read(&state);
-        // Only `state push -force` writes a state with another lineage or without a higher serial. The upload then sets `force`, so
-        // that the server skips its own comparison.
+        // Only `state push -force` writes a state with another lineage or without a higher serial. In this case `force` is set, so that the
+        // server does not compare the states.
         let force = match (&known.snapshot, &snapshot) {
             (Some(before), Some(after)) => before.lineage != after.lineage || before.serial >= after.serial,
             _ => false,
         };
-        // Without a lock, the workspace may have been deleted since it was found; it is then created again.
+        // Without a lock, the workspace may have been deleted meanwhile. It is then created again, which needs the state a second time.
         let again = known.lock.is_none().then(|| state.clone());
         let mut written = self
             .connection
@@ -247,7 +246,7 @@ impl StateClient for Client {
             return Err(Diagnostic::error("Workspaces not supported", detail).into());
         }
         let name = self.remote_name(workspace)?;
-        // The entry is removed first: whatever the result of the deletion is, the workspace is requested again.
+        // The entry is removed whatever the result is, so that the workspace is requested again.
         self.known().remove(&name);
         let deleted = self.connection.delete(&name).await;
         deleted.map_err(|e| {
@@ -268,7 +267,7 @@ impl StateClient for Client {
                 Ok(id)
             }
             Err(LockProblem::Held(said)) => {
-                // The API does not name the holder; the ID is the one that releases the lock.
+                // The API does not tell the holder. The ID is the one with which `force-unlock` releases the lock.
                 let holder = LockInfo {
                     id: self.lock_id(&known.workspace),
                     path: known.workspace.name,
@@ -290,7 +289,7 @@ impl StateClient for Client {
         };
         let name = &known.workspace.name;
         if known.lock.as_deref() == Some(id) {
-            // The error of the write has reported that the workspace stays locked.
+            // The workspace stays locked on purpose. The error of the write has reported that.
             if known.failed {
                 return Ok(());
             }

@@ -20,7 +20,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The arguments that both blocks have.
+    /// Returns the arguments that both blocks have, in a common form.
     fn arguments(&self, organization: &Attr<String>, name: Option<&Attr<String>>) -> Arguments {
         Arguments {
             hostname: text(&self.hostname),
@@ -132,7 +132,7 @@ impl CloudConfig {
     }
 }
 
-/// Reads tags in either of their forms.
+/// Reads tags, which are a list of names, or a map of names and values.
 fn tags(value: &Value) -> Result<Option<Tags>> {
     let wrong = |detail: &str| {
         let problem = Diagnostic::error("Invalid workspaces configuration", detail);

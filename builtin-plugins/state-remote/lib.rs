@@ -1,9 +1,10 @@
 //! The state stores `remote` and `cloud`: states in workspaces of HCP Terraform or Terraform Enterprise.
 //!
-//! Both use the same API (the crate `tfe`); they differ in their blocks, in the environment variables for these, and in the names of
-//! workspaces here and there. A lock is the workspace's own: it does not name its holder, and is released by `ORGANIZATION/WORKSPACE`.
+//! Both use the same API (the crate `tfe`). They differ in their blocks, in the environment variables for these, and in how workspace names
+//! are mapped to names in the organization. A lock is the workspace's own lock. It does not tell its holder, and is released with the ID
+//! `ORGANIZATION/WORKSPACE`.
 //!
-//! [`config`] has the two configurations; [`client`] the requests of the store.
+//! [`config`] has the arguments of the two blocks, and [`client`] the requests.
 
 mod client;
 mod config;
@@ -23,14 +24,14 @@ pub const REMOTE: &str = "remote";
 /// Name of the store for a `cloud` block.
 pub const CLOUD: &str = "cloud";
 
-/// Creates the store for a `backend "remote"`, on behalf of this version of Terraform. The environment has tokens, proxies, and
-/// defaults of arguments.
+/// Creates the store for a `backend "remote"`. `version` is the version of Terraform that the calling program reports. The environment
+/// contains tokens, proxies, and defaults of arguments.
 #[must_use]
 pub fn remote(version: &'static str, environment: Environment) -> impl StateStore {
     Remote(Caller { version, environment })
 }
 
-/// Creates the store for a `cloud` block, on behalf of this version of Terraform, with the environment as for [`remote`].
+/// Creates the store for a `cloud` block. The parameters are as for [`remote`].
 #[must_use]
 pub fn cloud(version: &'static str, environment: Environment) -> impl StateStore {
     Cloud(Caller { version, environment })

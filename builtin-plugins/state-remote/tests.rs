@@ -1,4 +1,4 @@
-//! Tests of the store with a fake server that keeps workspaces, locks and versions of states.
+//! Tests of the store with a fake server that stores workspaces, locks and state versions.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ struct Workspace {
     state: Option<Vec<u8>>,
 }
 
-/// Workspaces by their names, which are also their IDs.
+/// Workspaces by name. The names are also their IDs.
 type World = BTreeMap<String, Workspace>;
 
 fn data(name: &str) -> Json {
@@ -79,7 +79,7 @@ fn answer(world: &mut World, request: &Request) -> Reply {
     }
 }
 
-/// Client that wraps arbitrary bytes in states, since the store accepts states only.
+/// Client that wraps arbitrary bytes in states, because the server accepts only states.
 struct States {
     client: Arc<dyn StateClient>,
     serial: AtomicU64,
@@ -163,7 +163,7 @@ impl Scene {
     }
 }
 
-/// Locks do not name their holders, and are released by the name of the workspace.
+/// Locks do not tell their holders, and are released by the name of the workspace.
 const ABILITIES: Abilities = Abilities {
     locks: true,
     holder: false,

@@ -1,4 +1,4 @@
-//! Signed requests to the services of AWS, and the errors in their answers.
+//! Signed requests to AWS services, and the errors that they return.
 
 use http::aws::{self, Credential, Scope};
 use monoform_sdk::{Diagnostic, Diagnostics, Result};
@@ -7,7 +7,7 @@ use store_client::xml::tag;
 use store_client::{Answer, HeaderMap, HeaderName, HeaderValue, HttpClient, Method, Url};
 
 pub(crate) struct Request<'a> {
-    /// Name of the service in signatures.
+    /// Name of the service in the signature.
     pub service: &'static str,
     pub region: &'a str,
     pub method: Method,
@@ -16,7 +16,7 @@ pub(crate) struct Request<'a> {
     pub body: Vec<u8>,
 }
 
-/// Signs and sends a request. Without credentials it is sent unsigned.
+/// Signs and sends a request. Without credentials, it is sent unsigned.
 pub(crate) async fn send(
     client: &HttpClient,
     credential: Option<&Credential>,
@@ -30,7 +30,7 @@ pub(crate) async fn send(
         )
         .into()
     };
-    // S3 requires the hash of the body as a header, which is also a part of the signature.
+    // S3 requires the hash of the body as a header, which the signature covers.
     let mut headers = HeaderMap::new();
     headers.insert(
         "x-amz-content-sha256",
@@ -49,13 +49,13 @@ pub(crate) async fn send(
         headers = aws::signed(scope, credential, &request.method, &request.url, headers)
             .map_err(|e| broken(e.to_string()))?;
     }
-    // A PUT without a body still has the header Content-Length, which S3 requires.
+    // S3 requires the header Content-Length even for a PUT without a body.
     let body = (!request.body.is_empty() || request.method == Method::PUT).then_some(request.body);
     let sent = client.send(request.method, &request.url, headers, body).await;
     sent.map_err(|failure| failure.diagnostic("Error making a request to AWS", what).into())
 }
 
-/// Returns the code of an error, from XML or JSON.
+/// Returns the code of an error, which is XML or JSON.
 pub(crate) fn code(answer: &Answer) -> String {
     let text = answer.text();
     if let Some(code) = tag(&text, "Code") {
@@ -66,10 +66,10 @@ pub(crate) fn code(answer: &Answer) -> String {
         .as_str()
         .or_else(|| json["code"].as_str())
         .unwrap_or_default();
-    // DynamoDB puts a namespace before the code: "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException".
+    // DynamoDB prefixes the code with a namespace: "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException".
     let code = code.rsplit('#').next().unwrap_or_default();
     match (code, answer.status.as_u16()) {
-        // Answers to HEAD have no body.
+        // The answer to a HEAD request has no body, so only the status is known.
         ("", 404) => "NotFound".to_owned(),
         ("", 412) => "PreconditionFailed".to_owned(),
         ("", 403) => "AccessDenied".to_owned(),
@@ -97,7 +97,7 @@ pub(crate) fn problem(summary: &str, what: &str, place: &ResourceNames<'_>, answ
             bucket = place.bucket,
             region = place.region,
             location = match place.region {
-                // S3 refuses the default region as a LocationConstraint.
+                // S3 does not accept the default region as a LocationConstraint, so it is left out of the advice.
                 "us-east-1" => String::new(),
                 region => format!(" --create-bucket-configuration LocationConstraint={region}"),
             }
@@ -110,7 +110,7 @@ pub(crate) fn problem(summary: &str, what: &str, place: &ResourceNames<'_>, answ
             region = place.region
         ),
         "PermanentRedirect" | "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException" => {
-            // PermanentRedirect has the region in this header, AuthorizationHeaderMalformed in the body.
+            // For PermanentRedirect the region is in this header, for AuthorizationHeaderMalformed it is in the body.
             let actual = answer.header("x-amz-bucket-region").map(str::to_owned).or_else(|| tag(&answer.text(), "Region"));
             let actual = actual.unwrap_or_else(|| "another region".to_owned());
             format!("requested bucket from \"{}\", actual location \"{actual}\". Set region = \"{actual}\".", place.region)
@@ -141,7 +141,7 @@ pub(crate) fn problem(summary: &str, what: &str, place: &ResourceNames<'_>, answ
     Diagnostic::error(summary, answer.describe(what, &code, &message, &advice)).into()
 }
 
-/// Names for advice.
+/// Names of resources that advice refers to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResourceNames<'a> {
     pub bucket: &'a str,

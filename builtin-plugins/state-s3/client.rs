@@ -1,4 +1,4 @@
-//! Requests for the objects of the bucket.
+//! State client: requests for the objects of the bucket.
 
 use monoform_sdk::state_store::{DEFAULT, WorkspaceSupport};
 use monoform_sdk::{Diagnostic, Result, async_trait};
@@ -24,7 +24,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Creates a client; checks its credentials and account first.
+    /// Creates a client, after checking the credentials and their account.
     pub async fn connect(settings: Settings) -> Result<Client> {
         let credentials = settings.account().await?;
         Ok(Client { settings, credentials })
@@ -46,15 +46,15 @@ impl Client {
         }
     }
 
-    /// Returns the address of an object or of the bucket. The query is encoded already.
+    /// Returns the URL of an object or of the bucket. The query must be percent-encoded.
     fn address(&self, key: Option<&str>, query: &str) -> Result<Url> {
         let bucket = &self.settings.bucket;
         let mut address = url("S3", &self.settings.services.s3)?;
         let host = address.host_str().unwrap_or_default().to_owned();
-        // An IP address cannot have the bucket in front of it.
+        // The bucket is a subdomain of the host, but an IP address has no subdomains.
         let is_name = address.domain().is_some();
-        // A certificate for "*.s3.amazonaws.com" does not match a bucket with a dot in its name, so dots are for http
-        // only.
+        // A certificate for "*.s3.amazonaws.com" does not match a bucket whose name contains a dot, so such a subdomain is used only for
+        // http.
         let fits = bucket
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -120,7 +120,7 @@ impl Client {
         aws::send(http, Some(&credential), request, what).await
     }
 
-    /// Returns the headers for reading objects that are encrypted with a key of the user.
+    /// Returns the headers for reading an object that is encrypted with a customer-provided key.
     pub fn reading(&self) -> Vec<(&'static str, String)> {
         match &self.settings.encryption {
             Encryption::Customer(key, sum) => vec![
@@ -137,7 +137,7 @@ impl Client {
         let mut headers = self.reading();
         headers.push(("content-type", "application/json".to_owned()));
         match &self.settings.encryption {
-            // `reading` already includes the headers of a customer's key, which the server needs for writing, too.
+            // `reading` includes the headers for a customer-provided key, which writing needs, too.
             Encryption::None | Encryption::Customer(..) => {}
             Encryption::S3 => headers.push(("x-amz-server-side-encryption", "AES256".to_owned())),
             Encryption::Kms(key) => {
@@ -155,7 +155,7 @@ impl Client {
         headers
     }
 
-    /// Reads an object with its ETag.
+    /// Reads an object and its ETag.
     async fn get(&self, key: &str) -> Result<Snapshot> {
         let what = format!("Reading the object {key:?} of the bucket {:?}", self.settings.bucket);
         let answer = self
@@ -164,7 +164,7 @@ impl Client {
         match answer.status.as_u16() {
             200 => Ok(Snapshot {
                 revision: Revision::named(answer.header("etag")),
-                // An object without content is no state.
+                // An empty object counts as a missing state.
                 state: Some(answer.body).filter(|body| !body.is_empty()),
             }),
             404 if code(&answer) != "NoSuchBucket" => Ok(Snapshot {
@@ -175,12 +175,12 @@ impl Client {
         }
     }
 
-    /// Writes an object, on the condition that it has the expected revision.
+    /// Writes an object, if it still has the expected revision.
     async fn put(&self, key: &str, content: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let what = format!("Writing the object {key:?} of the bucket {:?}", self.settings.bucket);
         let mut headers = self.writing(content);
-        // Services that are compatible with S3 may lack conditional writes, and would refuse the header. A lock file is
-        // itself made by a conditional write, so its user's service supports them.
+        // Services that are compatible with S3 may not support conditional writes, and would refuse the header. A lock file itself requires
+        // a conditional write, so with lock files the service must support them.
         if self.settings.lock_file {
             match expected {
                 Some(Revision::Named(tag)) => headers.push(("if-match", tag.clone())),
@@ -194,7 +194,7 @@ impl Client {
         match answer.status.as_u16() {
             200..=299 => Ok(Written::Done(Revision::named(answer.header("etag")))),
             409 | 412 => Ok(Written::Changed),
-            // The object to replace no longer exists.
+            // The object that was to be replaced does not exist any more.
             404 if code(&answer) == "NoSuchKey" => Ok(Written::Changed),
             _ => Err(aws::problem(WRITE, &what, &self.place(), &answer)),
         }
@@ -211,7 +211,7 @@ impl Client {
             .object(Method::GET, None, &query, Vec::new(), Vec::new(), about.what)
             .await?;
         if !answer.status.is_success() {
-            // An identity that may only read one state has the default workspace only.
+            // Without permission to list the bucket, there is only the default workspace, so that permission to read one state is enough.
             if self.settings.prefix == "env:" && code(&answer) == "AccessDenied" {
                 tracing::warn!("workspaces cannot be listed: access is denied");
                 return Ok(Page::default());
@@ -287,7 +287,7 @@ impl LockedStore for Client {
         if !answer.status.is_success() && answer.status.as_u16() != 404 {
             return Err(aws::problem(WRITE, &what, &self.place(), &answer));
         }
-        // The checksum is removed last: as long as the object exists, readers compare it with its checksum.
+        // The checksum is removed last, because readers compare the object with it as long as the object exists.
         consistent::forget(self, &key).await;
         Ok(())
     }

@@ -254,7 +254,7 @@ impl Found {
         }
     }
 
-    /// Checks the rules that roles with and without a token share.
+    /// Checks the rules that apply to both kinds of roles.
     fn role(
         &mut self,
         attribute: &str,

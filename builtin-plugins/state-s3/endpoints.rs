@@ -1,4 +1,4 @@
-//! Regions, and the addresses of their services.
+//! Regions, and the URLs of their services.
 
 const REGIONS: &[&str] = &[
     "af-south-1",
@@ -54,7 +54,7 @@ pub(crate) fn is_region(name: &str) -> bool {
     REGIONS.contains(&name)
 }
 
-/// Returns the domains of a region's servers: the usual one, and the one for IPv4 and IPv6.
+/// Returns the domains of a region's servers: the default domain, and the one for dual-stack endpoints (IPv4 and IPv6).
 fn suffixes(region: &str) -> (&'static str, &'static str) {
     match region {
         r if r.starts_with("cn-") => ("amazonaws.com.cn", "api.amazonwebservices.com.cn"),
@@ -67,7 +67,7 @@ fn suffixes(region: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the address of a service.
+/// Returns the URL of a service.
 pub(crate) fn service_address(service: &str, region: &str, fips: bool, dualstack: bool) -> String {
     let (usual, both) = suffixes(region);
     let name = if fips {
@@ -77,7 +77,7 @@ pub(crate) fn service_address(service: &str, region: &str, fips: bool, dualstack
     };
     match service {
         "s3" if dualstack => format!("https://{name}.dualstack.{region}.{usual}"),
-        // IAM is global: one address serves all regions of a partition.
+        // IAM is a global service: one URL serves all regions of a partition.
         "iam" => match usual {
             "amazonaws.com" if region.starts_with("us-gov-") => "https://iam.us-gov.amazonaws.com".to_owned(),
             "amazonaws.com" => format!("https://{name}.amazonaws.com"),
@@ -89,7 +89,7 @@ pub(crate) fn service_address(service: &str, region: &str, fips: bool, dualstack
     }
 }
 
-/// Returns the region in signatures of requests to IAM.
+/// Returns the region that signatures of requests to IAM must contain.
 pub(crate) fn iam_region(region: &str) -> &str {
     match region {
         r if r.starts_with("us-gov-") => "us-gov-west-1",

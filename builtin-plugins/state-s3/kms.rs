@@ -1,4 +1,4 @@
-//! Requests to KMS, with the credentials, endpoints and connections that arguments of the backend describe.
+//! Requests to KMS, with the same arguments for credentials, endpoints and connections as the backend.
 
 use monoform_sdk::{Diagnostics, Result, Severity};
 use serde_json::Value as Json;
@@ -18,8 +18,8 @@ pub struct Kms {
 }
 
 impl Kms {
-    /// Creates a client; checks its arguments, credentials and account first, as the backend does. Arguments about the bucket
-    /// have no effect.
+    /// Creates a client. Like the backend, it first checks the arguments, the credentials and their account. Arguments about the bucket are
+    /// ignored.
     ///
     /// # Errors
     /// An argument is invalid, there are no credentials, or their account may not be used.

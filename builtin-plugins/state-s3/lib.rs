@@ -1,15 +1,15 @@
-//! The state store `s3`: states as objects of a bucket in Amazon S3, or in a service with its interface.
+//! The state store `s3`: states as objects of a bucket in Amazon S3, or in a compatible service.
 //!
-//! The default workspace is the object `KEY`, every other one `PREFIX/NAME/KEY`. A lock is an object beside the state that is
-//! created only if it does not exist (`use_lockfile`), an item of a DynamoDB table (`dynamodb_table`), or both. With a table,
-//! the checksum of the state is an item of it, too, and a state with another checksum is refused.
+//! The default workspace is the object `KEY`, any other workspace is `PREFIX/NAME/KEY`. A lock is an object beside the state that is
+//! created only if it does not exist (`use_lockfile`), an item of a DynamoDB table (`dynamodb_table`), or both. With a table, the checksum
+//! of the state is also an item, and a state with another checksum is refused.
 //!
-//! - [`config`]: the arguments and their validation; [`settings`]: their effective values, with those of the environment.
+//! - [`config`]: the arguments and their validation; [`settings`]: their effective values, including the environment.
 //! - [`credentials`]: credentials from arguments, environment, shared files, roles, processes and the machine.
-//! - [`aws`]: signed requests. Signatures are made by the crate `reqsign`; its sources of credentials support neither roles of
-//!   profiles nor SSO sessions nor other endpoints, so there are own ones.
+//! - [`aws`]: signed requests. The crate `reqsign` makes the signatures. Its sources of credentials are not used, because they support
+//!   neither roles of profiles nor SSO sessions nor custom endpoints.
 //! - [`client`]: the objects, and [`locks`].
-//! - [`kms`]: data keys of KMS for the key provider `aws_kms`, whose arguments are those of this backend.
+//! - [`kms`]: data keys of KMS for the key provider `aws_kms`, which has the same credential arguments as this backend.
 
 mod aws;
 mod client;
@@ -29,7 +29,7 @@ use store_client::guard::Guarded;
 pub use config::Config;
 pub use kms::Kms;
 
-/// Name of the store, which is that of the backend.
+/// Name of the store, which is the backend type.
 pub const NAME: &str = "s3";
 
 #[must_use]

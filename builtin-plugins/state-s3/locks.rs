@@ -1,4 +1,4 @@
-//! Locks: objects beside the states, items of a table, or both; and the checksums in the table.
+//! Locks, which are objects beside the states, items of a table, or both; and the checksums in the table.
 
 use monoform_sdk::state_store::{LockError, LockInfo};
 use monoform_sdk::{Result, async_trait};
@@ -47,7 +47,7 @@ impl LockRecord for LockFile<'_> {
         let what = self.what("Making");
         let body = info.to_json().into_bytes();
         let mut headers = self.client.writing(&body);
-        // The condition makes the lock: of two programs only one creates the object.
+        // The condition makes the object a lock: of two programs, only one can create it.
         headers.push(("if-none-match", "*".to_owned()));
         let answer = self
             .client
@@ -80,13 +80,12 @@ impl LockRecord for LockFile<'_> {
         }
     }
 
-    /// Removes the object without a condition.
+    /// Deletes the object without a condition.
     async fn remove(&self, _found: &Found) -> Result<Removed> {
         let what = self.what("Removing");
         let answer = self
             .client
-            // Not every service that is compatible with S3 has conditional deletes. The caller has compared the
-            // ID before.
+            // Not every service that is compatible with S3 supports conditional deletes. The caller has compared the lock ID.
             .object(Method::DELETE, Some(&self.key), "", Vec::new(), Vec::new(), &what)
             .await?;
         match answer.status.is_success() {
@@ -124,7 +123,7 @@ impl LockRecord for LockItem<'_> {
         let request = json!({
             "TableName": self.table,
             "Item": {"LockID": {"S": self.path}, "Info": {"S": info.to_json()}},
-            // The condition makes the lock: of two programs only one creates the item.
+            // The condition makes the item a lock: of two programs, only one can create it.
             "ConditionExpression": "attribute_not_exists(LockID)",
         });
         let answer = self.client.dynamodb("PutItem", request, &what).await?;
@@ -158,15 +157,15 @@ impl LockRecord for LockItem<'_> {
 }
 
 impl Client {
-    /// Returns the `Path` that a lock record has for a state (`BUCKET/KEY`). It is also the item key in the DynamoDB table.
+    /// Returns `BUCKET/KEY`, which is the `Path` in the lock record of a state, and the key of its item in the DynamoDB table.
     fn lock_path(&self, key: &str) -> String {
         format!("{}/{key}", self.settings.bucket)
     }
 
-    /// Returns the records that lock the state with this key.
+    /// Returns the locks (object, item, or both) of the state with this key.
     pub(crate) fn records(&self, key: &str) -> Records<'_> {
         let mut records = Records::new();
-        // All programs must create the two in the same order; otherwise, two programs could each hold one.
+        // All programs must create the two locks in the same order. Otherwise, each of two programs could hold one of them.
         if self.settings.lock_file {
             records.push(Box::new(LockFile {
                 client: self,
@@ -189,7 +188,7 @@ impl Client {
             "TableName": table,
             "Key": {"LockID": {"S": id}},
             "ProjectionExpression": columns,
-            // The default is an eventually consistent read, which could show a lock that is released.
+            // An eventually consistent read, which is the default, could return a lock that was already released.
             "ConsistentRead": true,
         });
         self.dynamodb("GetItem", request, what).await
@@ -208,7 +207,7 @@ impl Client {
     }
 }
 
-/// Checksums are items of the table, if there is one.
+/// Checksums, which are items of the table. Without a table there are none.
 #[async_trait]
 impl Sums for Client {
     async fn find(&self, key: &str) -> Result<Option<String>> {

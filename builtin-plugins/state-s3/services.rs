@@ -1,9 +1,9 @@
-//! Addresses of services.
+//! URLs of AWS services.
 
 use monoform_sdk::{Diagnostic, Result};
 use store_client::Url;
 
-/// Addresses and regions of the services.
+/// URLs and regions of the services.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
     pub region: String,
@@ -13,13 +13,13 @@ pub(crate) struct Services {
     pub iam: String,
     pub sts: String,
     pub sts_region: String,
-    /// Addresses of the portal of Identity Center and of its token service, if they are not the usual ones.
+    /// Custom URL of IAM Identity Center (portal and token service); `None` for the default URLs.
     pub sso: Option<String>,
     pub sso_login: Option<String>,
     pub path_style: bool,
 }
 
-/// Parses a configured or usual address; the scheme defaults to https.
+/// Parses a URL. The default scheme is https.
 pub(crate) fn url(service: &str, text: &str) -> Result<Url> {
     let complete = match text.contains("://") {
         true => text.to_owned(),

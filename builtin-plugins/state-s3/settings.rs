@@ -16,17 +16,17 @@ use crate::services::Services;
 /// Server-side encryption of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Encryption {
-    /// The encryption that is configured for the bucket.
+    /// The default encryption of the bucket.
     None,
-    /// Encryption with a key of S3.
+    /// Encryption with a key that S3 manages (SSE-S3).
     S3,
-    /// Encryption with this key of KMS.
+    /// Encryption with this KMS key (SSE-KMS).
     Kms(String),
-    /// Encryption with a key of the user: the key and its MD5, in Base64.
+    /// Encryption with a customer-provided key (SSE-C): the key and its MD5, both in Base64.
     Customer(String, String),
 }
 
-/// Rules for the account of the credentials.
+/// Rules about the account of the credentials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accounts {
     pub allowed: Option<Vec<String>>,
@@ -54,9 +54,9 @@ fn is_true(value: &Attr<bool>) -> bool {
     value.known() == Some(&true)
 }
 
-/// Returns true if an answer calls for a retry.
+/// Returns true if a request with this answer is sent again.
 fn again(answer: &Answer) -> bool {
-    // DynamoDB reports throttling with the status 400.
+    // DynamoDB reports throttling with status 400, so the error code is checked.
     const CODES: &[&str] = &[
         "Throttling",
         "ThrottlingException",
@@ -96,7 +96,7 @@ fn encryption(config: &Config) -> Result<Encryption> {
             )),
         })
         .transpose()?;
-    // As in Terraform, keys have no effect without `encrypt`.
+    // As in Terraform, the arguments for keys have no effect unless `encrypt` is true.
     Ok(match (is_true(&config.encrypt), kms, customer) {
         (false, ..) => Encryption::None,
         (true, Some(key), _) => Encryption::Kms(key),
@@ -133,7 +133,7 @@ impl Settings {
         })
     }
 
-    /// Finds credentials, and checks the account that they belong to.
+    /// Finds credentials, and checks their account.
     pub async fn account(&self) -> Result<Credentials> {
         let Settings {
             http,
@@ -143,7 +143,7 @@ impl Settings {
         } = self;
         let credentials = Credentials::new(self.sources.clone());
         let credential = credentials.get(http, services).await?;
-        // By default the account is requested even without a list: that checks the credentials before anything is
+        // By default, the account is requested even if there is no list of accounts, because that checks the credentials before anything is
         // planned.
         if accounts.validate || accounts.request {
             let account = account_id(http, services, &credential, accounts.validate).await?;
@@ -161,7 +161,7 @@ impl Settings {
     }
 }
 
-/// Returns the region of the bucket, which must be a known one unless the configuration skips the check.
+/// Returns the region of the bucket. It must be a known region, unless the configuration skips the check.
 fn region(config: &Config) -> Result<String> {
     let variables = env::first(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
     if let Some(region) = text(&config.region)
@@ -177,7 +177,7 @@ fn region(config: &Config) -> Result<String> {
     Ok(text(&config.region).or(variables).unwrap_or_default())
 }
 
-/// Returns the addresses of the services.
+/// Returns the URLs of the services.
 fn services(config: &Config, region: String) -> Services {
     let flag = |value: &Attr<bool>, variable: &str| {
         let from_environment = || env::var(variable).is_some_and(|text| text.eq_ignore_ascii_case("true"));
@@ -189,7 +189,7 @@ fn services(config: &Config, region: String) -> Services {
     let nested = config.endpoints.known().unwrap_or(&none);
     let profile = text(&config.profile).or_else(|| env::first(&["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]));
     let told = Files::from_config(config).endpoints(profile.as_deref().unwrap_or("default"));
-    // A setting for one service overrides the one for all services.
+    // An endpoint for one service takes precedence over the endpoint for all services.
     let configured = |service: &str| told.for_service(service).or_else(|| told.all.clone());
     let address = |service: &str, region: &str, given: [&Attr<String>; 2], variables: [&str; 2]| {
         let given = given.into_iter().find_map(text).or_else(|| env::first(&variables));
@@ -222,7 +222,7 @@ fn services(config: &Config, region: String) -> Services {
             [&nested.sts, &config.sts_endpoint],
             ["AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT"],
         ),
-        // The key provider has no argument for this address: it is that of the SDKs.
+        // There is no argument for the endpoint of KMS, so only the settings of the SDKs apply.
         kms: address(
             "kms",
             &region,
@@ -240,7 +240,7 @@ fn services(config: &Config, region: String) -> Services {
 }
 
 fn client(config: &Config) -> Result<HttpClient> {
-    // The argument counts attempts, not retries.
+    // The argument is the number of attempts, not of retries.
     let attempts = config.max_retries.known().copied().unwrap_or(5).max(1);
     let bundle = text(&config.custom_ca_bundle).or_else(|| env::var("AWS_CA_BUNDLE"));
     let authorities = match bundle {
@@ -255,7 +255,7 @@ fn client(config: &Config) -> Result<HttpClient> {
     let (http, https) = (text(&config.http_proxy), text(&config.https_proxy));
     let proxy = if http.is_some() || https.is_some() || config.no_proxy.known().is_some() {
         Proxy::Custom {
-            // As in Terraform, a proxy for http alone is also used for https.
+            // As in Terraform, a proxy that is set for http only is also used for https.
             https: https.or_else(|| http.clone()),
             http,
             except: config.no_proxy.known().cloned(),
@@ -276,7 +276,8 @@ fn client(config: &Config) -> Result<HttpClient> {
             again,
         },
         proxy,
-        // S3 redirects to another region, for which the signature would be wrong; the error names the region.
+        // S3 redirects requests for a bucket in another region, where the signature would be invalid. The redirect is not followed, and the
+        // error names the region.
         follow_redirects: false,
         ..HttpSettings::default()
     })

@@ -17,8 +17,8 @@ use crate::plan::{Mode, Plan};
 
 /// Returns the claims of a plan on its state.
 ///
-/// Dependencies are those between blocks, through values, providers, modules and `depends_on`, as recorded in states. Without a detour
-/// through an outer module, an object depends only on objects in the same module instance.
+/// Dependencies are those between blocks, through values, providers, modules and `depends_on`, as recorded in states. An object depends
+/// only on objects in the same module instance, unless the dependency leads through an outer module.
 ///
 /// # Errors
 /// The configuration has errors.

@@ -153,7 +153,7 @@ pub enum Event {
     Progress {
         /// Number of planned instances or completed operations.
         done: usize,
-        /// Total number, as far as it is known.
+        /// Number of planned instances or operations in total, as far as it is known.
         total: usize,
     },
     /// The limits of concurrent operations for individual providers have been adapted.

@@ -392,8 +392,8 @@ pub fn without_ephemeral_marks(marks: Vec<(Path, Marks)>) -> Vec<(Path, Marks)> 
         .collect()
 }
 
-/// Returns the schema version that states and plans record for a resource. Results of data sources are never upgraded, so they have version
-/// 0. Terraform rejects another version.
+/// Returns the schema version that states and plans record for a resource. The results of data sources are never upgraded, so their version
+/// is 0; Terraform rejects another version.
 #[must_use]
 pub fn recorded_version(mode: addrs::Mode, schema: &Schema) -> u64 {
     match mode {

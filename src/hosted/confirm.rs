@@ -67,7 +67,8 @@ impl Remote<'_> {
         )
     }
 
-    /// Asks for a decision. Returns true if it was made on the server. Any answer other than the keyword discards the run.
+    /// Asks for a decision. Returns true if another user has made the decision on the server. Any answer other than the keyword discards
+    /// the run.
     pub(crate) async fn confirm(&self, run: &Run, question: &str, explanation: &str, keyword: Keyword) -> Step<bool> {
         let (ui, prompt) = (self.context.console.ui.clone(), self.prompt(question, explanation));
         // Reading from the terminal blocks, so a separate thread does it, while this task polls the server.

@@ -147,7 +147,7 @@ impl<'r> Remote<'r> {
 
     /// Returns the exit status of the command. After an interrupt, asks whether to cancel the run.
     async fn conclude(&self, stopped: bool) -> Result<u8, Diagnostics> {
-        // The interrupt that ended the steps has been handled. A later one interrupts the question below.
+        // The interrupt of the last question has been handled, so the next interrupt does not belong to that question.
         views::prompt::resumed();
         let Some(id) = self.current_run() else {
             // No run was started, so there is nothing to cancel.

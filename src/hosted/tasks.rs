@@ -233,7 +233,8 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Asks whether to override the failures of a stage, and overrides them. Returns true if that was decided on the server.
+    /// Asks whether to override the failures of a stage, and overrides them unless another user has done that on the server. The result is
+    /// always true: a refusal is an error.
     async fn override_stage(&self, run: &Run, stage: &Stage) -> Step<bool> {
         self.output.line("--------------------------------\n");
         self.output.bold("→→ Override");

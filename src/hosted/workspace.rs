@@ -57,7 +57,7 @@ pub fn selected(context: &Context<'_>, config: &Config) -> Result<Option<Hosted>
             .map_err(|problem| Diagnostics::from(Diagnostic::error(problem.summary, problem.detail)))?;
         match connection.workspace(&name).await {
             Ok(Some(workspace)) => Ok(Some(Hosted { connection, workspace })),
-            // With `backend "remote"`, the first operation creates the workspace, and only then has it an execution mode.
+            // With `backend "remote"`, the first operation creates the workspace. Before that, it has no execution mode.
             Ok(None)
                 if matches!(
                     (connection.settings.kind, &connection.settings.mapping),

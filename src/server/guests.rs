@@ -197,7 +197,7 @@ impl Guests {
     }
 
     /// Takes a slot, if one is free. Otherwise a connection that may be closed is closed: among those of the same client if it has all its
-    /// slots, or else among all connections. The one that has been idle longest is chosen. Returns `None` if there is none.
+    /// slots, or else among all connections. The one that has been idle longest is chosen. Returns `None` if no connection may be closed.
     fn free_seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let mut places = self.lock();
         let open = &mut places.open;

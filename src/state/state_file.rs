@@ -173,8 +173,8 @@ pub(crate) fn write_in_place(path: &Path, text: &[u8]) -> Result<(), StateError>
         return Err(withdraw(&pending, StateError::io("cannot write", path, e)));
     }
     let write = || {
-        // The file is truncated first. If the write is interrupted, the beginning of a snapshot is never a valid state, but with the end of
-        // the old one behind it, it might be.
+        // The file is truncated first. Otherwise an interrupted write could leave the beginning of the new snapshot followed by the end of
+        // the old one, which might be a valid state. The beginning of a snapshot alone never is.
         file.set_len(0)?;
         (&file).write_all(text)?;
         file.sync_all()

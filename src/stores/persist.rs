@@ -240,7 +240,7 @@ fn lock<'s>(store: &'s Mutex<dyn SnapshotStore + 'static>) -> std::sync::MutexGu
 
 #[derive(Debug)]
 struct Schedule {
-    /// Time for which a result waits for others before it is written.
+    /// Time for which a result waits for later results, so that one write saves them together.
     interval: Duration,
     /// Earliest time of the next write.
     rest: Instant,

@@ -1,9 +1,9 @@
-//! Claims of a run on a state, and the decision which run may begin.
+//! Claims of a run on parts of a state, and the decision which run may begin.
 //!
-//! A run changes some objects and outputs, and depends on others. It makes one request, with all its claims, after its plan was
-//! approved and before it changes anything. Requests on a state are numbered. A request waits for every conflicting request with a
-//! lower number, granted or waiting. Nobody waits for a higher number, so there are no deadlocks; nobody is overtaken by a conflicting
-//! request, so there is no starvation.
+//! A run changes some objects and outputs, and depends on others. It makes one request, with all its claims, after its plan was approved
+//! and before it changes anything. Requests on a state are numbered. A request waits for every conflicting request with a lower number,
+//! whether that is granted or waiting. No request waits for a higher number, so there are no deadlocks. No request is overtaken by a
+//! conflicting one, so there is no starvation.
 //!
 //! Each claim is on a key, in one of three modes. Two claims on one key are compatible only if both are shared or both are within:
 //!
@@ -11,11 +11,12 @@
 //! | --- | --- | --- |
 //! | exclusive | an object, an output, the whole state | it is changed |
 //! | within | a resource, the whole state | something in it is changed |
-//! | shared | a resource | something else depends on it, on instances that do not exist yet, too |
+//! | shared | a resource | something else depends on it, including instances that do not exist yet |
 //!
-//! The unit of dependencies is the resource, as in the configuration. In modules with several instances, a resource has a key for each
-//! depth at which the instance may be fixed: a dependency inside a module instance claims that instance, and one that leads through
-//! an outer module claims the resource in all instances of the inner ones.
+//! As in the configuration, dependencies are between resources and not between instances. In modules with several instances, a resource has
+//! several keys: one for each outer module, which covers all instances below one instance of that module. A dependency inside a module
+//! instance claims the resource in that instance only. A dependency through an outer module claims the resource in all instances of the
+//! inner modules.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +59,7 @@ impl Mode {
     }
 }
 
-/// Two claims of different requests on one key.
+/// Claims of two requests on the same key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Overlap {
     pub own: Mode,
@@ -67,19 +68,18 @@ pub(super) struct Overlap {
     pub other: Mode,
 }
 
-/// Returns the index of the overlap that request `own` must wait for: a conflict with the lowest number.
+/// Returns the index of the overlap for which the request `own` must wait: the conflict with the lowest request number.
 pub(super) fn blocker(own: i32, overlaps: &[Overlap]) -> Option<usize> {
     let conflicts = |overlap: &Overlap| overlap.request < own && overlap.own.conflicts_with(overlap.other);
     let found = overlaps.iter().enumerate().filter(|(_, overlap)| conflicts(overlap));
     found.min_by_key(|(_, overlap)| overlap.request).map(|(at, _)| at)
 }
 
-/// A claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim {
     pub key: String,
     pub mode: Mode,
-    /// Name of the subject in messages.
+    /// Address of the claimed object or output, for messages.
     pub address: String,
 }
 
@@ -88,7 +88,7 @@ fn key_of(parts: &[&str]) -> String {
     store_client::sum::sha256_hex(format!("[{}]", texts.join(",")).as_bytes())
 }
 
-/// Returns the key of an instance's lock. Deposed objects share that of their instance.
+/// Returns the claim key of an instance. Deposed objects have the key of their instance.
 pub(super) fn object_key(key: &Key) -> String {
     key_of(&["object", &key.module, &key.mode, &key.ty, &key.name, &key.instance])
 }
@@ -97,7 +97,7 @@ pub(super) fn output_key(name: &str) -> String {
     key_of(&["output", name])
 }
 
-/// Parts of an instance's address, as in the document of a state.
+/// Parts of an instance's address, as in the text of a state.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Instance {
     module: String,
@@ -109,7 +109,7 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Returns the key of the current object.
+    /// Returns the key of the current object of the instance.
     pub fn key(self) -> Key {
         Key {
             module: self.module,
@@ -122,7 +122,7 @@ impl Instance {
     }
 }
 
-/// A resource whose outer modules are instances: the address of the innermost one, and the path of the module.
+/// A resource in all instances below one module instance: the address of that module instance, and the path of the resource's module.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Resource {
     instance: String,
@@ -159,10 +159,10 @@ impl Resource {
     }
 }
 
-/// Request for locks, as `proto::STATE_REQUEST` describes it.
+/// The claims of a future lock, in the form that `proto::STATE_REQUEST` describes.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Wanted {
-    /// ID of the lock that the next request for a lock has.
+    /// ID that the lock will have.
     pub lock: String,
     objects: Vec<Instance>,
     outputs: Vec<String>,
@@ -196,12 +196,12 @@ impl Claims {
         }
     }
 
-    /// Returns true if everything is claimed.
+    /// Returns true if the whole state is claimed exclusively.
     pub fn is_whole(&self) -> bool {
         self.exclusive.contains(WHOLE)
     }
 
-    /// Returns true if the subject with this key is changed by the run alone.
+    /// Returns true if the request has the object or output with this key exclusively.
     pub fn covers(&self, key: &str) -> bool {
         self.is_whole() || self.exclusive.contains(key)
     }

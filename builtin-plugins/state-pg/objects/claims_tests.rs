@@ -1,10 +1,10 @@
-//! A model of the locks, of which every interleaving of small cases is explored.
+//! A model of the locks. The tests explore all interleavings of small cases.
 
 use std::collections::BTreeSet;
 
 use super::claims::{Mode, Overlap, blocker};
 
-/// Claims of a run in the model: keys with modes.
+/// Claims of a run in the model: pairs of key and mode.
 type Wants = Vec<(u8, Mode)>;
 
 const STATE: u8 = 0;
@@ -26,29 +26,29 @@ fn whole() -> Wants {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// The plan is to be made.
+    /// The plan has not been made.
     Start,
     /// The plan has read the objects.
     Planned,
     Waiting,
     Granted,
-    /// The objects are as the plan saw them, and one is written after the other.
+    /// The locked objects are as the plan has read them. They are written one after the other.
     Writing(usize),
     Finished,
-    /// The locked objects were not as the plan saw them, and nothing was changed.
+    /// The locked objects differ from what the plan has read, so nothing was changed.
     Stale,
     Killed,
-    /// The lock was not free, and the run did not wait.
+    /// The lock was not free, and the run does not wait.
     Withdrawn,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Model {
     steps: Vec<Step>,
-    /// Number of the request of each run.
+    /// Request number of each run.
     requests: Vec<Option<i32>>,
     next: i32,
-    /// Value of each object, and the values that each run has seen.
+    /// Value of each object, and the values that each run has read.
     values: [u8; 4],
     seen: Vec<[u8; 4]>,
 }
@@ -56,7 +56,7 @@ struct Model {
 struct Explored {
     /// Sets of runs that held their locks at the same time.
     together: BTreeSet<Vec<usize>>,
-    /// Final steps of the runs.
+    /// Combinations of the final steps of all runs.
     ends: BTreeSet<Vec<Step>>,
 }
 
@@ -102,7 +102,7 @@ impl Model {
         matches!(self.steps[at], Step::Granted | Step::Writing(_))
     }
 
-    /// Returns the models after each possible step of a run; none if the run has ended or must wait.
+    /// Returns the models after each possible step of a run. There is none if the run has ended or must wait.
     fn after(&self, at: usize, runs: &[Wants], is_impatient: bool, may_die: bool) -> Vec<Model> {
         let mut out = Vec::new();
         let mut go = |step: Step, change: &dyn Fn(&mut Model)| {
@@ -163,7 +163,7 @@ impl Model {
         }
         let lives = matches!(self.steps[at], Step::Waiting | Step::Granted | Step::Writing(_));
         if may_die && lives {
-            // Its locks end with its session; what it has written stays.
+            // The locks of a killed run end with its session, and what it has written remains.
             go(Step::Killed, &release);
         }
         out
@@ -217,7 +217,7 @@ fn no_schedule_of_two_or_three_runs_deadlocks_or_loses_an_update() {
         run(&[3], &[1, 2]),
         whole(),
     ];
-    // All orders are explored, so that of the runs does not matter.
+    // The order of the two runs in the list does not matter, because all interleavings are explored.
     for (i, a) in kinds.iter().enumerate() {
         for (j, b) in kinds.iter().enumerate().skip(i) {
             explore(&[a.clone(), b.clone()], true, true);
@@ -258,7 +258,7 @@ fn overlapping_runs_follow_each_other_and_the_later_plan_is_stale_or_new() {
     ] {
         let explored = explore(&runs, false, false);
         assert!(!explored.together.contains(&vec![0, 1]));
-        // Planned before the other has ended, one of them is stale; planned afterwards, both finish.
+        // If both planned before the first one ended, the second one is stale. If it planned afterwards, both finish.
         assert!(explored.ends.contains(&vec![Step::Finished; 2]));
         assert!(explored.ends.iter().any(|ends| ends.contains(&Step::Stale)));
         assert!(explored.ends.iter().all(|ends| ends.contains(&Step::Finished)));

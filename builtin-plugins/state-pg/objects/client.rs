@@ -1,4 +1,4 @@
-//! State client of the layout "objects".
+//! State client of the layout `objects`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,19 +35,19 @@ struct Session {
     held: BTreeMap<String, Held>,
     /// Requests that wait for others, by workspace.
     waiting: BTreeMap<String, Ticket>,
-    /// Claims of the next lock of a workspace, with its ID.
+    /// Claims for the next lock of a workspace, and the ID of that lock.
     wanted: BTreeMap<String, (String, Claims)>,
-    /// The states that were read or written last, with their revisions.
+    /// States that were last read or written, with their revisions.
     known: BTreeMap<String, (i64, Document)>,
 }
 
-/// Result of a write in its transaction.
+/// Result of a write, as its transaction returns it.
 enum Write {
     Done {
         revision: i64,
         run: i64,
     },
-    /// Changes of a run that has locked a part of the state.
+    /// The changes of a run that holds locks on parts of the state were written.
     Merged {
         revision: i64,
         run: i64,
@@ -59,7 +59,7 @@ enum Write {
 
 /// Content of a write.
 enum Work<'w> {
-    /// A state, and the revision that it follows.
+    /// A state, and the revision that it is based on.
     State(&'w Document, Option<i64>),
     Records(&'w [Record]),
 }
@@ -67,7 +67,7 @@ enum Work<'w> {
 const LOCK_LOST: &str = "the lock that this program held was released or taken by another one.";
 
 impl Session {
-    /// Keeps the result of a write under a lock.
+    /// Records the result of a write under a lock.
     fn merged(&mut self, workspace: &str, revision: i64, run: i64, made: Difference) {
         if let Some(held) = self.held.get_mut(workspace) {
             held.run = Some(run);
@@ -120,8 +120,8 @@ impl Client {
         result.map_err(|failure| self.problem(summary, &failure))
     }
 
-    /// Returns the session, connected again if the connection was lost. Its lock ended with it, and is taken again if nobody else had
-    /// it meanwhile.
+    /// Returns the session. If the connection was lost, a new one is made, and its locks, which ended with the old one, are acquired again
+    /// unless another program has had them meanwhile.
     async fn session(&self) -> Result<MutexGuard<'_, Session>> {
         let mut session = self.session.lock().await;
         if !session.connection.is_closed() {
@@ -136,7 +136,7 @@ impl Client {
             let again = within(&connection, BEGIN, locks.take_again(&held.ticket));
             held.is_lost = !self.answer(&connection, LOCK, again).await?;
         }
-        // Another request joins the end of the queue.
+        // Waiting requests ended with the connection. They will join the end of the queue again.
         waiting.clear();
         Ok(session)
     }
@@ -148,7 +148,7 @@ impl Client {
         }
     }
 
-    /// Reads the state of a workspace, with its revision.
+    /// Reads the state of a workspace and its revision.
     async fn read_state(
         &self,
         connection: &Connection,
@@ -161,8 +161,8 @@ impl Client {
         }
     }
 
-    /// Carries out a write in a transaction. A run that has locked parts of a state tries again on a new connection if the server has ended
-    /// this one: its writes can be repeated.
+    /// Makes a write in a transaction. If the server ends the connection, and the run has locked only parts of the state, the write is
+    /// repeated once on a new connection, because such writes can be repeated safely.
     async fn carry_out(&self, workspace: &str, work: &Work<'_>) -> Result<(MutexGuard<'_, Session>, Write)> {
         let mut may_repeat = true;
         loop {
@@ -252,7 +252,7 @@ impl Client {
         })
     }
 
-    /// Returns true if the session still has a lock on the state of a row.
+    /// Returns true if the session still holds its lock on the state in this row.
     async fn is_held(
         &self,
         connection: &Connection,
@@ -279,7 +279,7 @@ impl Client {
         }
     }
 
-    /// Carries out the records of a run that holds locks.
+    /// Applies the records of a run that holds a lock.
     async fn record(
         &self,
         connection: &Connection,
@@ -307,14 +307,15 @@ impl Client {
     }
 
     async fn create_state(&self, connection: &Connection, workspace: &str) -> std::result::Result<StateRow, Failure> {
-        // On a conflict, the row of the other program is locked and returned.
+        // If another program has created the row meanwhile, that row is locked and returned.
         let text = "INSERT INTO {S}.states (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = EXCLUDED.name";
         connection.execute(&self.schema.sql(text), &[&workspace]).await?;
         let row = rows::state_row(connection, &self.schema, workspace, "FOR UPDATE").await?;
         row.ok_or_else(|| Failure::Document(super::document::DocumentError::Version("none".to_owned())))
     }
 
-    /// Returns the run of a lock, which is recorded with its first write. One without a lock is over with its write.
+    /// Returns the run to which writes under a lock belong. It is recorded at the first write. A write without a lock is a run of its own,
+    /// which ends with it.
     async fn run_of(
         &self,
         connection: &Connection,
@@ -347,7 +348,7 @@ impl Client {
     }
 }
 
-/// Returns the number of a revision; `None` if the state was never read.
+/// Returns the number of a revision. Returns `None` if it is unknown which state was read.
 fn number(revision: &Known) -> Option<i64> {
     match revision {
         Known::Absent => Some(0),
@@ -457,7 +458,7 @@ impl LockedStore for Client {
             (false, false) => format!("Already locked by another run, which changes it or depends on it: {address}."),
             (false, true) => format!("Already waited for by an earlier run: {address}."),
         };
-        // Any holder makes the caller wait, so its own record is returned if the other one cannot be read.
+        // The record of the holder cannot be read. The caller's own record is returned, because any holder makes the caller wait.
         Err(LockError::held(Some(holder.unwrap_or(info)), state))
     }
 

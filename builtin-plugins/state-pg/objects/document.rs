@@ -1,8 +1,8 @@
-//! Codec between the document of a state, in version 4 of the format, and the rows of the tables.
+//! Conversion between the text of a state, in version 4 of the format, and the rows of the tables.
 //!
-//! The document is taken apart by the names of its members. Members that have no column of their own are kept as they are, so that
-//! nothing is lost that a later version of the program writes. The texts of values stay as they are, too: [`Document::render`] has
-//! the bytes that [`Document::parse`] was given, if these are as the program writes them.
+//! The text is split by the names of JSON members. Members without a column are stored unchanged, so that fields of later versions of the
+//! program are not lost. The texts of values are not changed, either: [`Document::render`] returns exactly the bytes that
+//! [`Document::parse`] received, if the program has written them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 
 use super::json::{Json, indented};
 
-/// Member that the head gets for resources without instances, which have no rows of objects.
+/// Additional member of the head, for resources without instances, which have no rows.
 const EMPTY_RESOURCES: &str = "empty_resources";
 
-/// Reason why a text is no state that the tables can hold, as the end of a sentence.
+/// Reason why a text is not a state that can be stored in the tables, as the end of a sentence.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentError {
     #[error("it is encrypted, and encrypted attributes cannot be kept in columns")]
@@ -34,7 +34,7 @@ pub(super) fn content(place: impl Into<String>, why: impl std::fmt::Display) -> 
     }
 }
 
-/// Members of an object in the order of the text, each with its compact text.
+/// Members of a JSON object in the order of the text, each with its compact text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rest(Vec<(String, Json)>);
 
@@ -72,7 +72,7 @@ impl Rest {
         }
     }
 
-    /// Writes the members as an object.
+    /// Renders the members as a JSON object.
     pub fn to_text(&self) -> String {
         let mut out = Writer::new();
         for (name, text) in &self.0 {
@@ -81,13 +81,13 @@ impl Rest {
         out.end()
     }
 
-    /// Reads the result of [`Rest::to_text`].
+    /// Parses the result of [`Rest::to_text`].
     pub fn from_text(text: &str) -> Result<Rest, DocumentError> {
         Rest::parse(text, "stored members")
     }
 }
 
-/// Members in their order, duplicates included. Their texts are borrowed while they are parsed.
+/// Members in their order, including duplicates. Their texts are borrowed during parsing.
 struct RawMembers(Vec<(String, Json)>);
 
 impl<'de> serde::Deserialize<'de> for RawMembers {
@@ -137,13 +137,13 @@ impl Writer {
     }
 }
 
-/// Writes texts as a JSON array.
+/// Renders texts as the elements of a JSON array.
 pub(super) fn array<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     let texts: Vec<&str> = texts.into_iter().collect();
     format!("[{}]", texts.join(","))
 }
 
-/// Parses an array into the texts of its elements; `null` is an empty one.
+/// Splits a JSON array into the texts of its elements. `null` counts as an empty array.
 pub(super) fn elements(text: &str, place: &str) -> Result<Vec<Box<RawValue>>, DocumentError> {
     let list: Option<Vec<Box<RawValue>>> = serde_json::from_str(text).map_err(|e| content(place, e))?;
     Ok(list.unwrap_or_default())
@@ -157,7 +157,7 @@ pub(crate) struct Document {
     pub objects: BTreeMap<Key, Object>,
 }
 
-/// Facts about a state as a whole.
+/// Fields of a state other than its outputs and objects.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Head {
     pub terraform_version: String,
@@ -190,7 +190,7 @@ impl Head {
         })
     }
 
-    /// Writes the members of the head as an object, for the history.
+    /// Renders the head as a JSON object, for the history.
     pub fn to_text(&self) -> String {
         let mut out = Writer::new();
         out.text("terraform_version", &self.terraform_version);
@@ -203,7 +203,7 @@ impl Head {
         out.end()
     }
 
-    /// Reads the result of [`Head::to_text`].
+    /// Parses the result of [`Head::to_text`].
     pub fn from_text(text: &str) -> Result<Head, DocumentError> {
         Head::take(&mut Rest::parse(text, "state")?)
     }
@@ -252,14 +252,14 @@ pub(crate) struct Key {
     pub mode: String,
     pub ty: String,
     pub name: String,
-    /// Key of the instance as JSON; empty without one.
+    /// Instance key as JSON; empty for an instance without a key.
     pub instance: String,
-    /// Key of a deposed object; empty for the current one.
+    /// Deposed key; empty for the current object.
     pub deposed: String,
 }
 
 impl Key {
-    /// Returns a hash that identifies the key in an index, whose entries are too short for some addresses.
+    /// Returns a hash of the key, for use in database indexes, whose entries are too short for some addresses.
     pub fn sum(&self) -> String {
         let parts = [
             &self.module,
@@ -273,7 +273,7 @@ impl Key {
         store_client::sum::sha256_hex(array(texts.iter().map(String::as_str)).as_bytes())
     }
 
-    /// Returns the address of the instance as the language writes it.
+    /// Returns the address of the instance in the syntax of the language.
     pub fn address(&self) -> String {
         let mut out = String::new();
         if !self.module.is_empty() {
@@ -284,7 +284,7 @@ impl Key {
         }
         let _ = write!(out, "{}.{}", self.ty, self.name);
         if !self.instance.is_empty() {
-            // In JSON a key has Go's escapes, of which the language does not have all.
+            // The JSON text of the key has Go's escapes, some of which the language does not support, so the key is rendered again.
             let key = serde_json::from_str::<serde_json::Value>(&self.instance).map(|key| key.to_string());
             let key = key.unwrap_or_else(|_| self.instance.clone());
             let _ = write!(out, "[{}]", key.replace("${", "$${").replace("%{", "%%{"));
@@ -300,7 +300,7 @@ pub(crate) struct Object {
     /// `tainted`, or empty.
     pub status: String,
     pub schema_version: i64,
-    /// Attributes; `None` for those of a state of an early version, which are among the other members.
+    /// Attributes. `None` if the state has them in the flat form of early versions; they are then in `rest`.
     pub attributes: Option<Json>,
     pub sensitive: Json,
     pub private: Option<Vec<u8>>,
@@ -309,11 +309,11 @@ pub(crate) struct Object {
     pub rest: Rest,
 }
 
-/// Members without a column that stand before the private data.
+/// Members without a column that come before the private data.
 const BEFORE_PRIVATE: &[&str] = &["identity_schema_version", "identity"];
 
 impl Object {
-    /// Reads an instance. Returns the key of the instance, the key of a deposed object (empty for the current one), and the object.
+    /// Parses an instance. Returns its key, the deposed key (empty for the current object), and the object.
     fn parse(text: &str, provider: &str, place: &str) -> Result<(String, String, Object), DocumentError> {
         let mut members = Rest::parse(text, place)?;
         let instance = members.take("index_key").map(Json::into_text).unwrap_or_default();
@@ -350,7 +350,7 @@ impl Object {
         Ok((instance, deposed, object))
     }
 
-    /// Writes an instance with its key, in the order of members that states have.
+    /// Renders an instance with its key. Members are in the order that states have.
     fn render(&self, key: &Key) -> String {
         let mut out = Writer::new();
         let mut rest: Vec<&(String, Json)> = self.rest.0.iter().collect();
@@ -394,7 +394,7 @@ impl Object {
         out.end()
     }
 
-    /// Writes a resource with this object only, for the history.
+    /// Renders a resource with only this object, for the history.
     pub fn to_text(&self, key: &Key) -> String {
         render_resource(key, &self.provider, [self.render(key)].iter().map(String::as_str))
     }
@@ -413,7 +413,7 @@ fn render_resource<'t>(key: &Key, provider: &str, instances: impl IntoIterator<I
     out.end()
 }
 
-/// Takes the address out of the members of a resource.
+/// Removes the members of a resource that form its address, and returns the address.
 fn resource_key(members: &mut Rest) -> Result<Key, DocumentError> {
     let mut text = |name: &str| members.take_string(name, "resource");
     Ok(Key {
@@ -426,7 +426,7 @@ fn resource_key(members: &mut Rest) -> Result<Key, DocumentError> {
     })
 }
 
-/// Reads a resource into its objects.
+/// Splits a resource into its objects.
 pub(crate) fn parse_resource(text: &str) -> Result<Vec<(Key, Object)>, DocumentError> {
     let mut members = Rest::parse(text, "resource")?;
     let key = resource_key(&mut members)?;
@@ -451,7 +451,7 @@ impl Document {
     /// Splits the text of a state.
     ///
     /// # Errors
-    /// The text is encrypted, or no state in version 4 of the format.
+    /// The text is encrypted, or not a state in version 4 of the format.
     pub fn parse(text: &[u8]) -> Result<Document, DocumentError> {
         let text = std::str::from_utf8(text).map_err(|e| content("state", e))?;
         let mut members = Rest::parse(text, "state")?;
@@ -493,7 +493,7 @@ impl Document {
         Ok(document)
     }
 
-    /// Writes the text of the state.
+    /// Renders the text of the state.
     pub fn render(&self) -> Vec<u8> {
         let mut out = Writer::new();
         out.member("version", "4");
@@ -545,8 +545,8 @@ fn resource_of(key: &Key) -> Resource {
     [&key.module, &key.mode, &key.ty, &key.name].map(Clone::clone)
 }
 
-/// Order of objects in a state: instances without a key first, numbers by value, then texts; the current object before the deposed
-/// ones.
+/// Sort key of objects in a state. Instances without a key come first, then number keys, then text keys. Current objects come before
+/// deposed ones.
 fn order(key: &Key) -> (Resource, u8, u64, String, String) {
     let (kind, number, text) = match serde_json::from_str::<serde_json::Value>(&key.instance) {
         Err(_) => (0, 0, String::new()),

@@ -1,17 +1,17 @@
-//! Tests of the codec: every document comes back byte for byte, through the columns of the tables.
+//! Tests of the conversion: every document is restored byte for byte from the columns of the tables.
 
 use proptest::prelude::*;
 
 use super::document::{Document, Head, Object, Output, parse_resource};
 use super::json::Json;
 
-/// Returns the bytes that the program writes for a text of a state.
+/// Returns the bytes that the program writes for the state in this text.
 fn as_written(text: &[u8]) -> Vec<u8> {
     let state = state::document::decode(text).unwrap().unwrap();
     state::document::encode(&state).unwrap()
 }
 
-/// Sends a document through the texts of the history and the pairs of columns.
+/// Converts a document to the texts of the history and the pairs of columns, and back.
 fn through_columns(document: &Document) -> Document {
     let mut out = Document {
         head: Head::from_text(&document.head.to_text()).unwrap(),
@@ -19,7 +19,7 @@ fn through_columns(document: &Document) -> Document {
     };
     let column = |json: &Json| {
         let (jsonb, exact) = json.columns();
-        // The server writes blanks, and orders keys by length.
+        // The server adds blanks, and sorts keys by length.
         let jsonb = jsonb.filter(|_| exact.is_none()).map(|text| {
             let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
             reorder(&mut value);
@@ -106,7 +106,7 @@ fn texts_that_are_no_plain_state_are_refused_with_the_reason() {
     assert!(why(twice).contains("t.n: the state has it twice"));
 }
 
-/// Generates values of attributes: text with every character, numbers in every form, nested objects.
+/// Generates attribute values: texts with all kinds of characters, numbers in all forms, nested objects.
 fn value() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),

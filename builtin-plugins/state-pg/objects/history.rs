@@ -1,4 +1,4 @@
-//! Answers about the history of a state, and results of queries.
+//! Answers to questions about the history of a state, and results of queries.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use super::rows::{self, Failure};
 use super::tables::Schema;
 use crate::session::Connection;
 
-/// Question, as `proto::STATE_INQUIRY` describes it.
+/// A question, in the form that `proto::STATE_INQUIRY` describes.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Question {
@@ -19,7 +19,7 @@ pub(super) enum Question {
     Unfinished {},
 }
 
-/// Parts of an address, as they are in the document of a state.
+/// Parts of an address, as in the text of a state.
 #[derive(Deserialize)]
 pub(super) struct Address {
     module: String,
@@ -27,14 +27,14 @@ pub(super) struct Address {
     #[serde(rename = "type")]
     ty: String,
     name: String,
-    /// Instance key as JSON; empty for an instance without a key. `None` selects all instances.
+    /// Instance key as JSON; empty for an instance without a key. `None` means all instances.
     instance_key: Option<String>,
 }
 
-/// Reason why there is no answer, as a summary and a detail.
+/// Reason why a question cannot be answered: a summary and a detail.
 pub(super) type Refused = (&'static str, String);
 
-/// Answers a question in the transaction that has begun.
+/// Answers a question inside a transaction that has begun.
 pub(super) async fn answer(
     connection: &Connection,
     schema: &Schema,
@@ -49,7 +49,7 @@ pub(super) async fn answer(
     }
 }
 
-/// Lists the runs that wrote a state, with the objects that each has changed. Objects that a run has created and removed again are
+/// Lists the runs that wrote a state, with the objects that each run has changed. An object that was both created and removed in a run is
 /// left out.
 async fn runs(
     connection: &Connection,
@@ -86,7 +86,7 @@ async fn runs(
     Ok(row.get::<_, String>(0).into_bytes())
 }
 
-/// Returns the document of a state as it was after a run: the current one, with all later changes undone.
+/// Returns the text of a state as it was after a run. It is computed from the current state by undoing all later changes.
 async fn state_at(
     connection: &Connection,
     schema: &Schema,
@@ -152,14 +152,15 @@ fn undo(
     Ok(())
 }
 
-/// Runs one statement that returns rows. The transaction is read-only.
+/// Runs a single statement that returns rows, in the read-only transaction of the caller.
 async fn query(connection: &Connection, schema: &Schema, sql: &str) -> Result<Result<Vec<u8>, Refused>, Failure> {
     let refused = |detail: &str| Ok(Err(("Query not supported", detail.to_owned())));
     let sql = sql.trim().trim_end_matches(';');
     connection
         .batch_execute(&schema.sql("SET LOCAL search_path = {S}"))
         .await?;
-    // The text is prepared by itself first: the server refuses anything but one statement, which is safe to put in parentheses below.
+    // The text is prepared first, because the server refuses to prepare more than one statement. A single statement can safely be put in
+    // parentheses.
     let statement = connection.prepare(sql).await?;
     let columns: Vec<&str> = statement.columns().iter().map(|column| column.name()).collect();
     if columns.is_empty() {

@@ -1,15 +1,15 @@
-//! JSON texts that a column of the type `jsonb` may not restore.
+//! JSON texts, and pairs of columns that restore them exactly.
 //!
-//! `jsonb` keeps values and not texts: it orders keys its own way, writes numbers without exponents, and has no place for the
-//! character NUL. A state must come back byte for byte, so a text that the column would not restore is stored a second time, in a
-//! column of the type `json`, which keeps texts.
+//! A column of the type `jsonb` stores values and not texts: it reorders keys, writes numbers without exponents, and cannot store the
+//! character NUL. A state must be restored byte for byte. So if `jsonb` would not restore a text, the text is also stored in a column of
+//! the type `json`, which keeps texts.
 
 use serde_json::Value;
 
-/// Size in bytes above which a text is stored as `json` only. The limit of `jsonb` is 256 MB for one string or array.
+/// Size in bytes above which a text is stored only as `json`. The limit of `jsonb` is 256 MB for one string or array.
 const LARGE: usize = 64 << 20;
 
-/// Digits and exponent up to which a number is stored as `jsonb`; the limit there is 131,072 digits.
+/// Limit of the digits and of the exponent of a number that is stored as `jsonb`. PostgreSQL's own limit is 131,072 digits.
 const LONG_NUMBER: usize = 1000;
 
 /// Compact JSON text.
@@ -17,7 +17,7 @@ const LONG_NUMBER: usize = 1000;
 pub(crate) struct Json(String);
 
 impl std::fmt::Debug for Json {
-    /// Prints the length only: attributes hold secrets.
+    /// Prints only the length, because attributes may contain secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Json({} bytes)", self.0.len())
     }
@@ -58,7 +58,7 @@ impl Json {
         self.0
     }
 
-    /// Returns the texts for a pair of columns, `jsonb` and `json`. The second one is absent if the first restores this text.
+    /// Returns the texts for the `jsonb` and the `json` column. The second one is `None` if the first one restores this text.
     pub fn columns(&self) -> (Option<&str>, Option<&str>) {
         let text = &*self.0;
         let Some(value) = value_for_jsonb(text) else {
@@ -68,7 +68,7 @@ impl Json {
         (Some(text), (!restored).then_some(text))
     }
 
-    /// Restores a text from a pair of columns. A database without either has `null`.
+    /// Restores a text from the two columns. If both are NULL, the text is `null`.
     pub fn from_columns(jsonb: Option<&str>, exact: Option<&str>) -> Json {
         match (exact, jsonb) {
             (Some(exact), _) => Json::compact(exact),
@@ -81,7 +81,7 @@ impl Json {
     }
 }
 
-/// Parses a text. Returns `None` if it exceeds a limit of `jsonb`, or has a character that `jsonb` cannot hold.
+/// Parses a text. Returns `None` if it exceeds a limit of `jsonb` or contains a character that `jsonb` cannot store.
 fn value_for_jsonb(text: &str) -> Option<Value> {
     if text.len() > LARGE {
         return None;
@@ -105,7 +105,7 @@ fn fits(value: &Value) -> bool {
     }
 }
 
-/// Returns true if a number has a form in which `jsonb` does not write it: with an exponent, or a zero with a sign.
+/// Returns true if a number has a form that `jsonb` does not restore: with an exponent, or a zero with a sign.
 fn has_other_form(value: &Value) -> bool {
     match value {
         Value::Number(number) => {
@@ -119,7 +119,7 @@ fn has_other_form(value: &Value) -> bool {
     }
 }
 
-/// Writes a value as states have it: keys in order, the escapes of Go's encoder.
+/// Renders a value as in states: with sorted keys, and the escapes of Go's encoder.
 fn canonical(mut value: Value) -> String {
     value.sort_all_objects();
     written(&value)
@@ -130,7 +130,7 @@ fn written(value: &Value) -> String {
     if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return text;
     }
-    // These characters stand in strings only.
+    // In JSON, these characters occur only in strings, so all of them can be replaced.
     let mut out = String::with_capacity(text.len() + 16);
     for character in text.chars() {
         match character {
@@ -145,7 +145,7 @@ fn written(value: &Value) -> String {
     out
 }
 
-/// Writes compact JSON over several lines, as state files are written.
+/// Breaks compact JSON into lines with indentation, as in state files.
 pub(crate) fn indented(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let (mut inside, mut escaped, mut level) = (false, false, 0_usize);
@@ -199,7 +199,7 @@ pub(crate) fn indented(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Returns which columns a text needs.
+    /// Tells which of the two columns a text needs.
     fn columns(text: &str) -> (bool, bool) {
         let json = Json::compact(text);
         let (jsonb, exact) = json.columns();
@@ -214,7 +214,7 @@ mod tests {
             "123456789012345678901234567890",
         ] {
             assert_eq!(columns(text), (true, false), "{text}");
-            // `jsonb` writes blanks, and orders keys by length.
+            // `jsonb` adds blanks, and sorts keys by length.
             let stored = text.replace(',', ", ").replace(':', ": ");
             assert_eq!(Json::from_columns(Some(&stored), None).as_str(), text);
         }

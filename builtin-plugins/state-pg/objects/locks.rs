@@ -1,8 +1,9 @@
-//! Requests for locks in the tables.
+//! Requests for locks, stored in tables.
 //!
-//! The claims of a request are rows, since a run can have tens of thousands: the server has room for a few thousand advisory locks in
-//! all. Its life is one advisory lock, with the number of the request: it ends with the session, so that the rows of a killed program
-//! are known to be dead, and are removed by the next request. Everything here is decided while the row of the state is locked.
+//! The claims of a request are rows, because a run can have tens of thousands of them, and a server supports only a few thousand advisory
+//! locks. In addition, each request has one advisory lock, with its number, which ends with the session. So the rows of a killed program
+//! are recognized by the missing advisory lock, and the next request removes them. All decisions here are made while the row of the state
+//! is locked.
 
 use monoform_sdk::state_store::LockInfo;
 
@@ -12,10 +13,10 @@ use super::tables::Schema;
 use super::within::{BEGIN, within};
 use crate::session::Connection;
 
-/// Claims that one statement writes.
+/// Number of claims that one statement writes.
 const BATCH: usize = 5000;
 
-/// A request for locks, granted or waiting.
+/// A request for a lock, either granted or waiting.
 #[derive(Clone, Debug)]
 pub(super) struct Ticket {
     pub state: i32,
@@ -24,36 +25,36 @@ pub(super) struct Ticket {
     pub info: LockInfo,
 }
 
-/// A lock of the session.
+/// A granted lock of this session.
 pub(super) struct Held {
     pub ticket: Ticket,
     pub claims: Claims,
-    /// Run of the writes under this lock, once there was one.
+    /// Run of the writes under this lock, after the first write.
     pub run: Option<i64>,
-    /// True if the lock ended with the connection, and could not be taken again.
+    /// True if the lock ended with its connection, and could not be acquired again.
     pub is_lost: bool,
 }
 
-/// Result of an attempt to be granted a request.
+/// Result of checking whether a request can be granted.
 pub(super) enum Attempt {
     Granted,
     /// The request waits for another one.
     Blocked {
         holder: Option<LockInfo>,
-        /// Object or output that both claim; empty if one of them claims the whole state.
+        /// Object or output that both requests claim; empty if one of them claims the whole state.
         address: String,
-        /// True if the other request waits, too.
+        /// True if the other request is waiting, too.
         waits: bool,
     },
 }
 
-/// Condition that the request `l` is alive.
+/// SQL condition that the session of the request `l` still exists.
 pub(super) const IS_ALIVE: &str = "EXISTS (SELECT FROM pg_locks p WHERE p.locktype = 'advisory' AND p.objsubid = 2 AND p.granted AND \
      p.classid = '{S}.locks'::regclass::oid AND p.objid::bigint = l.id AND p.database = (SELECT oid FROM pg_database WHERE datname = \
      current_database()))";
 
-/// Expression for the first number of an advisory lock: the OID of the table as a signed number. Locks with two numbers are apart
-/// from those with one, which are those of the default layout.
+/// SQL expression for the first number of an advisory lock: the OID of the table as a signed number. Advisory locks with two numbers never
+/// conflict with those with one number, which the default layout uses.
 const CLASS: &str = "('{S}.locks'::regclass::oid::bigint - CASE WHEN '{S}.locks'::regclass::oid::bigint > 2147483647 THEN 4294967296 \
      ELSE 0 END)::integer";
 
@@ -78,13 +79,13 @@ impl Locks<'_> {
         Ok(self.connection.query_opt(&text, &[&state]).await?.is_some())
     }
 
-    /// Returns the number of the state of a workspace, which is created if it does not exist, and locks its row.
+    /// Returns the number of a workspace's state, and locks its row. A missing row is created.
     async fn state(&self, workspace: &str) -> Result<i32, Failure> {
         let find = self.schema.sql("SELECT id FROM {S}.states WHERE name = $1 FOR UPDATE");
         if let Some(row) = self.connection.query_opt(&find, &[&workspace]).await? {
             return Ok(row.get(0));
         }
-        // On a conflict, the row of the other program is locked and returned.
+        // If another program has created the row meanwhile, that row is locked and returned.
         let create = "INSERT INTO {S}.states (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = EXCLUDED.name RETURNING id";
         let row = self
             .connection
@@ -93,7 +94,7 @@ impl Locks<'_> {
         Ok(row.get(0))
     }
 
-    /// Removes the requests whose sessions have ended, and ends their runs.
+    /// Removes the requests whose sessions have ended, and marks their runs as ended.
     async fn remove_dead(&self, state: i32) -> Result<(), Failure> {
         let text = format!("DELETE FROM {{S}}.locks l WHERE l.state_id = $1 AND NOT {IS_ALIVE}");
         self.connection.execute(&self.schema.sql(&text), &[&state]).await?;
@@ -103,8 +104,8 @@ impl Locks<'_> {
         Ok(())
     }
 
-    /// Joins the end of the queue, in the transaction that has begun. The advisory lock of the request stays if that is rolled back;
-    /// nobody misses its number then, and it ends with the session.
+    /// Adds a request to the end of the queue, inside the caller's transaction. A rollback does not release the advisory lock of the
+    /// request, but no request has its number then, and it ends with the session.
     async fn join(&self, workspace: &str, info: &LockInfo, claims: &Claims) -> Result<Ticket, Failure> {
         let state = self.state(workspace).await?;
         self.remove_dead(state).await?;
@@ -135,7 +136,7 @@ impl Locks<'_> {
         Ok(ticket)
     }
 
-    /// Grants a request, unless an earlier one conflicts with it; `None` if the request is not in the queue any more.
+    /// Grants a request, unless it conflicts with an earlier one. Returns `None` if the request is not in the queue any more.
     async fn attempt(&self, ticket: &Ticket) -> Result<Option<Attempt>, Failure> {
         if !self.lock_row(ticket.state).await? {
             return Ok(None);
@@ -171,7 +172,7 @@ impl Locks<'_> {
         Ok(Some(Attempt::Granted))
     }
 
-    /// Returns true if the rows of a request are still there.
+    /// Returns true if the rows of a request still exist.
     pub async fn is_queued(&self, ticket: &Ticket) -> Result<bool, Failure> {
         let text = self
             .schema
@@ -183,8 +184,8 @@ impl Locks<'_> {
         Ok(found.is_some())
     }
 
-    /// Takes the advisory lock of a request again, which ended with its connection. If its rows are there, nobody has been granted a
-    /// conflicting request: they would have been removed first.
+    /// Acquires the advisory lock of a request again after it ended with its connection. If the rows of the request still exist, no
+    /// conflicting request was granted meanwhile, because that would have removed them first.
     pub async fn take_again(&self, ticket: &Ticket) -> Result<bool, Failure> {
         if !(self.lock_row(ticket.state).await? && self.is_queued(ticket).await?) {
             return Ok(false);
@@ -199,7 +200,7 @@ impl Locks<'_> {
         Ok(true)
     }
 
-    /// Joins the queue, unless the request is in it, and attempts to be granted.
+    /// Adds a request to the queue unless it is there already, and tries to grant it.
     pub async fn request(
         &self,
         workspace: &str,
@@ -212,7 +213,7 @@ impl Locks<'_> {
                 Some(ticket) => ticket,
                 None => within(self.connection, BEGIN, self.join(workspace, info, claims)).await?,
             };
-            // The rows are gone if "force-unlock" or the deletion of the workspace has removed them.
+            // `force-unlock` or the deletion of the workspace has removed the rows, so the request is made again.
             if let Some(attempt) = within(self.connection, BEGIN, self.attempt(&ticket)).await? {
                 return Ok((ticket, attempt));
             }
@@ -227,8 +228,8 @@ impl Locks<'_> {
                 let ended =
                     "UPDATE {S}.runs SET result = 'finished', ended_at = now() WHERE id = $1 AND result IS NULL";
                 self.connection.execute(&self.schema.sql(ended), &[&run]).await?;
-                // After a creation without a result, an object may exist that the state does not have. Of other operations, the state
-                // has the object, and the next plan reads it.
+                // If a creation has no result, an object may exist that the state does not have, so it stays recorded. For other
+                // operations, the state has the object, and the next plan reads it.
                 let known = "DELETE FROM {S}.operations WHERE run_id = $1 AND action <> 'create'";
                 self.connection.execute(&self.schema.sql(known), &[&run]).await?;
             }
@@ -238,7 +239,7 @@ impl Locks<'_> {
         self.end(ticket).await
     }
 
-    /// Removes a request of this session.
+    /// Removes the rows of a request of this session.
     pub async fn leave(&self, ticket: &Ticket) -> Result<(), Failure> {
         let text = "DELETE FROM {S}.locks WHERE id = $1 AND lock_id = $2";
         self.connection
@@ -247,19 +248,20 @@ impl Locks<'_> {
         Ok(())
     }
 
-    /// Releases the advisory lock of a request that was removed.
+    /// Releases the advisory lock of a request whose rows were removed.
     pub async fn end(&self, ticket: &Ticket) -> Result<(), Failure> {
         self.advisory("pg_advisory_unlock", ticket.number).await.map(drop)
     }
 
-    /// Ends a request of another session, with that session, in the transaction that has begun. Returns false if there is no such lock.
+    /// Ends a request of another session by ending that session, inside the caller's transaction. Returns false if there is no such
+    /// request.
     pub async fn force(&self, workspace: &str, id: &str) -> Result<bool, Failure> {
         let state = self.state(workspace).await?;
         let text = "SELECT id, backend_pid FROM {S}.locks WHERE state_id = $1 AND lock_id = $2";
         let rows = self.connection.query(&self.schema.sql(text), &[&state, &id]).await?;
         for row in &rows {
             let (number, pid): (i32, i32) = (row.get(0), row.get(1));
-            // The number of the process may belong to another session by now, so the session must hold this very lock.
+            // The process ID may belong to another session by now, so the condition requires that the session holds this advisory lock.
             let end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = $1 AND \
                        objsubid = 2 AND objid::bigint = $2 AND classid = '{S}.locks'::regclass::oid AND database = (SELECT oid FROM \
                        pg_database WHERE datname = current_database())";

@@ -1,4 +1,4 @@
-//! Writes of a run that has locked a part of a state.
+//! Writes of a run that has locked parts of a state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::rows::{self, Failure, Revision, StateRow, changes};
 use super::tables::Schema;
 use crate::session::Connection;
 
-/// Objects and outputs that a run changes: as it knows them, and as they will be.
+/// Objects and outputs that a run changes, before and after the change.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     pub before: Document,
@@ -20,7 +20,7 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// Returns the difference between what a run knows and what it has made of it.
+    /// Returns the changes from the state that a run knows to the one that it wants to write.
     pub fn between(known: &Document, next: &Document) -> Difference {
         let mut difference = Difference::default();
         for (key, change) in changes(&known.objects, &next.objects) {
@@ -43,7 +43,7 @@ impl Difference {
         objects && self.before.outputs.is_empty() && self.after.outputs.is_empty()
     }
 
-    /// Makes the changes in what a run knows.
+    /// Applies the changes to the state that the run knows.
     pub fn apply_to(self, known: &mut Document) {
         known.objects.retain(|key, _| !self.before.objects.contains_key(key));
         known.objects.extend(self.after.objects);
@@ -63,8 +63,8 @@ pub(super) struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// Writes changes as the next revision of the state. `head` is the head without its serial. Returns the revision, and the changes
-    /// without those that must not be written.
+    /// Writes changes as the next revision of the state. `head` is the head without its serial. Returns the revision, and the changes that
+    /// were written.
     pub async fn write(&self, mut difference: Difference, head: Head) -> Result<(i64, Difference), Failure> {
         self.drop_foreign(&mut difference).await?;
         let current = &self.row.head;
@@ -92,7 +92,7 @@ impl Transaction<'_> {
         Ok((revision.number, difference))
     }
 
-    /// Drops the changes that the run has no lock for, if the row is not the one that it knows any more, or somebody else has locked it.
+    /// Drops changes for which the run has no lock, if another run has changed the row since it was read, or holds a lock on it.
     async fn drop_foreign(&self, difference: &mut Difference) -> Result<(), Failure> {
         let claims: &Claims = &self.held.claims;
         let Difference { before, after } = difference;
@@ -146,7 +146,7 @@ impl Transaction<'_> {
     }
 }
 
-/// Returns the head of a state that another run may have changed since this one has read it.
+/// Merges the head that a run wants to write with the current one, which another run may have changed.
 pub(super) fn merged_head(current: &Head, known: &Head, next: &Head) -> Head {
     Head {
         terraform_version: next.terraform_version.clone(),
@@ -165,7 +165,7 @@ pub(super) fn merged_head(current: &Head, known: &Head, next: &Head) -> Head {
     }
 }
 
-/// Merges the results of checks, which are a list with an entry for each object that has conditions.
+/// Merges the results of checks. They are a list with an entry for each block that has conditions.
 fn merged_checks(current: &Json, known: &Json, next: &Json) -> Json {
     if current == known || known == next {
         return if known == next { current } else { next }.clone();
@@ -185,7 +185,7 @@ fn merged_checks(current: &Json, known: &Json, next: &Json) -> Json {
     }
 }
 
-/// Returns the results of checks by the kind and the address of their objects.
+/// Returns the results of checks by kind and address.
 fn checks(list: &Json) -> Option<BTreeMap<(String, String), Json>> {
     #[derive(Deserialize)]
     struct Subject {

@@ -1,4 +1,4 @@
-//! Requests about single objects: intents and outcomes of a run, as they happen.
+//! Records of a run: intents and outcomes, which are applied when they happen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::rows::Failure;
 use super::tables::Schema;
 use crate::session::Connection;
 
-/// Request, as `proto::STATE_REQUEST` describes it.
+/// A request, in the form that `proto::STATE_REQUEST` describes.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
@@ -22,7 +22,7 @@ pub(super) enum Request {
     Forget { operations: Vec<i64> },
 }
 
-/// Part of a run.
+/// An intent, the end of an operation, or an outcome.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Record {
@@ -52,7 +52,8 @@ struct Intent {
     action: String,
 }
 
-/// Key of an operation in its run: the address, the key of the deposed object, and whether it runs inside another operation.
+/// Key of an operation in its run: the address, the key of the deposed object, and a flag for provisioners and actions, which run inside
+/// another operation.
 type Operation = (String, String, bool);
 
 fn operation(intent: &Intent) -> Operation {
@@ -64,7 +65,7 @@ fn operation(intent: &Intent) -> Operation {
     )
 }
 
-/// Combined effect of several records: operations that ended or began, and the changes to objects.
+/// Combined effect of several records: the operations that begin and end, and the changes of objects.
 #[derive(Default)]
 struct Effect {
     ended: BTreeSet<Operation>,
@@ -73,7 +74,7 @@ struct Effect {
 }
 
 impl Effect {
-    /// Adds a record. `known` is the state as the run knows it.
+    /// Adds the effect of a record. `known` is the state as the run knows it.
     fn add(&mut self, record: &Record, known: &Document) -> Result<(), Failure> {
         let unreadable = |e: serde_json::Error| Failure::Document(super::document::content("a record", e));
         match record {
@@ -126,7 +127,7 @@ impl Effect {
         }
         after.objects.retain(|key, _| !is_of(key));
         after.objects.extend(objects);
-        // Equal objects are no change.
+        // Objects that are equal are not changes.
         for key in before
             .objects
             .keys()
@@ -143,7 +144,7 @@ impl Effect {
 }
 
 impl Transaction<'_> {
-    /// Carries out records. Returns the revision of the state, and the changes that were made.
+    /// Applies records. Returns the new revision, and the changes that were made.
     pub async fn carry_out(&self, records: &[Record], known: &Document) -> Result<(i64, Difference), Failure> {
         let mut effect = Effect::default();
         for record in records {
@@ -162,7 +163,7 @@ impl Transaction<'_> {
                 true => current.terraform_version.clone(),
                 false => info.version.clone(),
             },
-            // The ID of the lock is as random as that of a state.
+            // A new state needs a random lineage, and the lock ID is random.
             lineage: match current.lineage.is_empty() {
                 true => info.id.clone(),
                 false => current.lineage.clone(),
@@ -170,7 +171,8 @@ impl Transaction<'_> {
             ..current.clone()
         };
         let (revision, mut made) = self.write(effect.difference, head).await?;
-        // The rest of the head stays as the run knows it, since its own changes are found by comparison at the end.
+        // The known head stays unchanged, because the run's own changes of the head are found at its end, by comparison with the known
+        // head.
         made.after.head = known.head.clone();
         Ok((revision, made))
     }
@@ -214,14 +216,14 @@ impl Transaction<'_> {
     }
 }
 
-/// Condition that the run `r` has ended.
+/// Returns the SQL condition that the run `r` has ended.
 fn has_ended() -> String {
     format!(
         "(r.result IS NOT NULL OR NOT EXISTS (SELECT FROM {{S}}.locks l WHERE l.lock_id = r.lock_id AND {IS_ALIVE}))"
     )
 }
 
-/// Lists the operations of ended runs that have no outcome.
+/// Lists the operations without an outcome, of runs that have ended.
 pub(super) async fn unfinished(connection: &Connection, schema: &Schema, workspace: &str) -> Result<Vec<u8>, Failure> {
     let text = format!(
         "SELECT coalesce(json_agg(json_build_object('operation', o.id, 'run', r.operation, 'who', r.who, 'started_at', \
@@ -233,7 +235,7 @@ pub(super) async fn unfinished(connection: &Connection, schema: &Schema, workspa
     Ok(row.get::<_, String>(0).into_bytes())
 }
 
-/// Removes operations of ended runs that the user knows of.
+/// Removes operations of ended runs, which have been reported to the user.
 pub(super) async fn forget(
     connection: &Connection,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! Reads a whole state from the rows of the tables, and writes the differences between two states to them.
+//! Reads a state from the rows of the tables, and writes the differences between two states to them.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::json::Json;
 use super::tables::Schema;
 use crate::session::Connection;
 
-/// Rows that one statement writes.
+/// Number of rows that one statement writes.
 const BATCH: usize = 1000;
 
-/// Reason why rows were not read or written.
+/// Reason why rows could not be read or written.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Database(tokio_postgres::Error),
@@ -50,7 +50,7 @@ pub(crate) struct StateRow {
     pub head: Head,
 }
 
-/// Reads the row of a state; `lock` is a locking clause.
+/// Reads the row of a state. `lock` is an SQL locking clause, or empty.
 pub(crate) async fn state_row(
     connection: &Connection,
     schema: &Schema,
@@ -75,7 +75,7 @@ pub(crate) async fn state_row(
     }))
 }
 
-/// Reads the state that belongs to a row.
+/// Reads the state of a row.
 pub(crate) async fn read(connection: &Connection, schema: &Schema, row: &StateRow) -> Result<Document, Failure> {
     Ok(Document {
         head: row.head.clone(),
@@ -106,7 +106,7 @@ pub(crate) async fn read_outputs(
     Ok(outputs)
 }
 
-/// Reads the objects of a state, or those with these [sums](Key::sum).
+/// Reads the objects of a state: all of them, or only those with these [sums](Key::sum).
 pub(crate) async fn read_objects(
     connection: &Connection,
     schema: &Schema,
@@ -150,7 +150,7 @@ fn object(row: &Row) -> Result<(Key, Object), DocumentError> {
     Ok((key, object))
 }
 
-/// A difference between two states.
+/// An entry that differs between two states.
 pub(super) struct Change<'d, T> {
     pub before: Option<&'d T>,
     pub after: Option<&'d T>,
@@ -180,13 +180,13 @@ pub(super) fn changes<'d, K: Ord, T: PartialEq>(
         .collect()
 }
 
-/// Writer of the next revision of a state, inside a transaction.
+/// Writes the next revision of a state, inside a transaction.
 pub(crate) struct Revision<'a> {
     pub connection: &'a Connection,
     pub schema: &'a Schema,
     pub state: i32,
     pub run: i64,
-    /// Number of this write.
+    /// Number of the new revision.
     pub number: i64,
 }
 

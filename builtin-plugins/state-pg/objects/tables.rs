@@ -1,4 +1,4 @@
-//! The tables of the layout: their names, and how they are created and migrated forward.
+//! The tables of the layout: their names, their creation, and their migrations to newer versions.
 
 use monoform_sdk::{Diagnostic, Result};
 
@@ -7,11 +7,11 @@ use crate::client::{PREPARE, quoted};
 use crate::session::{Connection, problem};
 use crate::settings::Settings;
 
-/// Statements that lead from each version of the tables to the next one.
+/// Statements that migrate from each version of the tables to the next one.
 const MIGRATIONS: &[&str] = &[include_str!("tables_1.sql"), include_str!("tables_2.sql")];
 
-/// Advisory lock of programs that migrate the tables of a database. The default layout uses positive numbers for states and negative
-/// numbers of 32 bits for creation locks, so this number is none of them.
+/// Advisory lock that is held while the tables of a database are migrated. The number must differ from those of the default layout, which
+/// are positive for states and negative with 32 bits for creation locks.
 const MIGRATION_LOCK: i64 = -0x6d6f_6e6f_666f_726d;
 
 /// Quoted name of the schema.
@@ -23,15 +23,15 @@ impl Schema {
         Schema(quoted(name))
     }
 
-    /// Puts the name of the schema into a statement, in which it is written `{S}`, or `'{S}.` at the start of a string.
+    /// Inserts the name of the schema into a statement, which contains it as `{S}`, or as `'{S}.` at the start of a string.
     pub fn sql(&self, statement: &str) -> String {
-        // A name may have apostrophes, which would end the string.
+        // An apostrophe in the name would end the string, so it is doubled.
         let in_string = format!("'{}.", self.0.replace('\'', "''"));
         statement.replace("'{S}.", &in_string).replace("{S}", &self.0)
     }
 }
 
-/// Reads the version of the tables; 0 if there are none.
+/// Reads the version of the tables; 0 if they do not exist.
 async fn version(connection: &Connection, schema: &Schema) -> std::result::Result<i32, tokio_postgres::Error> {
     let table = schema.sql("{S}.layout");
     let there = connection
@@ -46,7 +46,7 @@ async fn version(connection: &Connection, schema: &Schema) -> std::result::Resul
     Ok(row.map_or(0, |row| row.get(0)))
 }
 
-/// Creates the schema and its tables, or migrates them to the current version.
+/// Creates the schema and its tables, or migrates the tables to the current version.
 pub(crate) async fn prepare(connection: &Connection, settings: &Settings, tables: &Tables) -> Result<Schema> {
     let schema = Schema::new(&tables.schema);
     let prepared = connection.answer(settings, PREPARE, migrate(connection, tables, &schema));
@@ -87,10 +87,10 @@ pub(crate) async fn prepare(connection: &Connection, settings: &Settings, tables
 
 enum State {
     Ready,
-    /// The schema belongs to the default layout.
+    /// The schema contains tables of the default layout.
     OtherLayout,
     Newer(i32),
-    /// The tables must not be changed, but have an older version.
+    /// The tables have an older version, and the configuration does not allow changing them.
     Older(i32),
 }
 
@@ -100,7 +100,7 @@ async fn migrate(
     schema: &Schema,
 ) -> std::result::Result<State, tokio_postgres::Error> {
     let current = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
-    // In the usual case, this needs no lock and no privilege.
+    // Usually the tables have the current version, so this check needs neither a lock nor a privilege.
     match version(connection, schema).await? {
         found if found == current => return Ok(State::Ready),
         found if found > current => return Ok(State::Newer(found)),
@@ -124,7 +124,7 @@ async fn migrate(
     ended.map(|()| state)
 }
 
-/// Runs the missing migrations in the transaction that has begun.
+/// Runs the missing migrations inside the caller's transaction.
 async fn migrate_within(
     connection: &Connection,
     tables: &Tables,
@@ -142,7 +142,7 @@ async fn migrate_within(
                 .await?;
         }
     }
-    // Read again: another program may have migrated the tables meanwhile.
+    // Another program may have migrated the tables before this one got the lock, so the version is read again.
     let found = version(connection, schema).await?;
     if found > current {
         return Ok(State::Newer(found));

@@ -1,9 +1,10 @@
-//! Transactions.
+//! Running statements in transactions.
 
 use super::rows::Failure;
 use crate::session::Connection;
 
-/// Begins a transaction. One that an abandoned request has left open is ended first; without one, that is a warning of the server.
+/// Begins a transaction. `ROLLBACK` first ends a transaction that an abandoned request has left open. If there is none, the server only
+/// gives a warning.
 pub(super) const BEGIN: &str = "ROLLBACK; BEGIN";
 pub(super) const BEGIN_SNAPSHOT: &str = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -20,7 +21,7 @@ pub(super) async fn within<T>(
             Ok(done)
         }
         Err(failure) => {
-            // If the connection is closed, the transaction has ended, too.
+            // A failure is ignored, because closing the connection also ends the transaction.
             drop(connection.batch_execute("ROLLBACK").await);
             Err(failure)
         }

@@ -1,4 +1,4 @@
-//! Credentials, and problems with them.
+//! Credentials, and errors about them.
 
 use http::aws::Credential;
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ pub(crate) fn problem(detail: impl Into<String>) -> Diagnostics {
     Diagnostic::error(SUMMARY, detail).into()
 }
 
-/// Parses a time of a JSON answer.
+/// Parses a time in a JSON answer.
 pub(super) fn expiry(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }

@@ -13,10 +13,10 @@ pub(crate) struct Files {
     pub(super) credentials: Vec<String>,
 }
 
-/// A section of a shared file. A nested setting `b` of `a` has the name `a.b`.
+/// A section of a shared file, by setting. A setting `b` in the group `a` has the name `a.b`.
 pub(crate) type Section = BTreeMap<String, String>;
 
-/// Sections of all files: profiles, SSO sessions and services, by name.
+/// Sections of all files, by name: profiles, SSO sessions and services.
 #[derive(Default)]
 pub(super) struct Sections {
     pub profiles: BTreeMap<String, Section>,
@@ -27,9 +27,9 @@ pub(super) struct Sections {
 /// Service endpoints from the environment or the shared profile (`AWS_ENDPOINT_URL_<SERVICE>`).
 #[derive(Default)]
 pub(crate) struct Endpoints {
-    /// Endpoint of all services.
+    /// Endpoint for all services.
     pub all: Option<String>,
-    /// Settings of single services, such as `s3.endpoint_url`.
+    /// Endpoints for single services, such as `s3.endpoint_url`.
     services: Section,
 }
 
@@ -41,7 +41,7 @@ impl Endpoints {
 }
 
 impl Files {
-    /// Returns the paths from the arguments, the environment, or the defaults.
+    /// Returns the paths from the arguments, or else from the environment, or else the defaults.
     pub fn from_config(arguments: &Config) -> Files {
         let one = text(&arguments.shared_credentials_file).map(|file| vec![file]);
         let credentials = list(&arguments.shared_credentials_files).or(one);
@@ -55,13 +55,13 @@ impl Files {
         }
     }
 
-    /// Reads all sections. Settings of credentials files override those of config files.
+    /// Reads all sections. Settings in credentials files override those in config files.
     pub(super) fn read(&self) -> Sections {
         let mut all = Sections::default();
         let read = |path: &String| std::fs::read_to_string(env::expand_home(path)).unwrap_or_default();
         for path in &self.config {
             let found = sections(&read(path));
-            // If a file has both `[default]` and `[profile default]`, the first is ignored.
+            // If a file has both `[default]` and `[profile default]`, the section `[default]` is ignored.
             let has_long = found.iter().any(|(name, _)| kind(name) == ("profile", "default"));
             for (name, section) in found {
                 let (kind, name) = kind(&name);
@@ -81,7 +81,7 @@ impl Files {
         all
     }
 
-    /// Returns the endpoints of the environment and a profile, without the variables and arguments that only Terraform has.
+    /// Returns the endpoints from the environment and a profile, except for the variables and arguments that only Terraform has.
     pub fn endpoints(&self, profile: &str) -> Endpoints {
         let mut all = self.read();
         let section = all.profiles.remove(profile).unwrap_or_default();
@@ -100,13 +100,13 @@ impl Files {
     }
 }
 
-/// Splits the header of a section in the config file into kind and name.
+/// Splits the header of a section in the config file into its kind and its name.
 fn kind(header: &str) -> (&str, &str) {
     let (kind, name) = header.split_once(char::is_whitespace).unwrap_or((header, ""));
     (kind, name.trim())
 }
 
-/// Parses the sections of a file, in their order.
+/// Parses the sections of a file, in order.
 fn sections(text: &str) -> Vec<(String, Section)> {
     let mut out: Vec<(String, Section)> = Vec::new();
     let mut outer = String::new();
@@ -122,7 +122,7 @@ fn sections(text: &str) -> Vec<(String, Section)> {
         if let (Some((name, value)), Some((_, section))) = (trimmed.split_once('='), out.last_mut()) {
             let value = value.split(" #").next().unwrap_or_default().trim();
             let name = name.trim().to_lowercase();
-            // An indented line belongs to the setting before it, which is a group of settings.
+            // An indented line is a nested setting of the last setting that was not indented.
             let name = match line.starts_with(char::is_whitespace) {
                 true => format!("{outer}.{name}"),
                 false => {

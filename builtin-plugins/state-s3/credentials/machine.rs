@@ -1,4 +1,4 @@
-//! Credentials from the container or the EC2 instance that this program runs on.
+//! Credentials from the container or the EC2 instance on which this program runs.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -19,15 +19,15 @@ const CONTAINER_SERVICES: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00
 /// Settings of the instance metadata service.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Address of the metadata service of EC2.
+    /// URL of the EC2 metadata service.
     pub endpoint: String,
     pub disabled: bool,
 }
 
-/// Creates a client for link-local services: they answer at once or do not exist.
+/// Creates a client for link-local services. They answer at once or do not exist, so the timeout is short.
 fn near() -> std::result::Result<HttpClient, TlsError> {
     HttpClient::new(HttpSettings {
-        // A link-local address has a meaning on this machine only: a proxy would reach another service.
+        // A link-local address belongs to this machine, and a proxy would reach another one.
         proxy: Proxy::None,
         timeout: Some(Duration::from_secs(2)),
         retries: Retries {
@@ -51,7 +51,7 @@ fn of_json(answer: &Answer) -> Option<Credential> {
     ))
 }
 
-/// Returns true if a request with a token may be sent to this address: unencrypted ones only to this machine.
+/// Returns true if a request with a token may be sent to this URL. Without TLS, the request must stay on this machine.
 fn is_safe(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
@@ -59,7 +59,7 @@ fn is_safe(url: &Url) -> bool {
     url.scheme() == "https" || of_machine || CONTAINER_SERVICES.contains(&host)
 }
 
-/// Returns the credentials of the container, if the environment names its service.
+/// Returns the credentials of the container, if the environment names a credential service.
 pub(super) async fn container() -> Result<Option<Credential>> {
     let relative = env::var("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map(|path| format!("http://169.254.170.2{path}"));
     let Some(address) = relative.or_else(|| env::var("AWS_CONTAINER_CREDENTIALS_FULL_URI")) else {
@@ -77,7 +77,7 @@ pub(super) async fn container() -> Result<Option<Credential>> {
                 .to_owned(),
         ));
     }
-    // The file comes first: its token is replaced while the container runs, that of the variable is not.
+    // The file takes precedence, because its token is replaced while the container runs, unlike that in the variable.
     let token = match env::var("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(path) => Some(std::fs::read_to_string(&path).map_err(|e| failed(format!("the token in {path}: {e}")))?),
         None => env::var("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
@@ -99,8 +99,7 @@ pub(super) async fn container() -> Result<Option<Credential>> {
     }
 }
 
-/// Reason why the metadata service of an instance provides no credentials. The text follows a sentence that names the
-/// service.
+/// Reason why the metadata service of an instance provides no credentials. The text is appended to a sentence that names the service.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InstanceError {
     #[error("it is not asked, by a setting (AWS_EC2_METADATA_DISABLED or skip_metadata_api_check)")]
@@ -123,7 +122,7 @@ pub(super) enum InstanceError {
     NoCredentials { role: String, status: StatusCode },
 }
 
-/// Returns the credentials of the instance, by version 2 of the metadata service.
+/// Returns the credentials of the instance, with version 2 of the metadata service.
 pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credential, InstanceError> {
     if settings.disabled {
         return Err(InstanceError::Disabled);
@@ -136,8 +135,8 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
     let at = |path: &str| base.join(path).map_err(wrong);
     let http = near()?;
     let mut headers = HeaderMap::new();
-    // Version 2 requires a session token, so that a program that only forwards requests cannot read credentials. Six
-    // hours is the longest time to live.
+    // Version 2 requires a session token, so that requests that a proxy or browser was tricked into cannot read credentials. Six hours is
+    // the longest possible lifetime.
     headers.insert(
         "x-aws-ec2-metadata-token-ttl-seconds",
         HeaderValue::from_static("21600"),
@@ -166,9 +165,9 @@ pub(super) async fn instance(settings: &Settings) -> std::result::Result<Credent
     })
 }
 
-/// Returns the credentials of the container or the instance, for a profile that has none.
+/// Returns the credentials of the container, or else of the instance, for a profile without credentials.
 pub(super) async fn of_surroundings(machine: &Settings, profile: &str) -> Result<Credential> {
-    // The container's credentials precede the metadata service, which returns the role of the whole machine.
+    // The container's credentials come first, because the metadata service returns the role of the whole machine.
     if let Some(found) = container().await? {
         return Ok(found);
     }

@@ -1,5 +1,5 @@
-//! Credentials for AWS. The sources are tried in the order of all tools for AWS: arguments, environment, shared files,
-//! container, instance. A role is then assumed with these credentials.
+//! Credentials for AWS. The sources are tried in the order of the AWS SDKs: arguments, environment, shared files, container, instance. A
+//! role may then be assumed with the credentials that were found.
 
 mod credential;
 mod files;

@@ -22,8 +22,8 @@ pub(super) struct Places {
     pub machine: machine::Settings,
 }
 
-/// Returns the credentials of a profile, or those of the container or the instance if it has none. The profile must exist if it
-/// is `named` by the user.
+/// Returns the credentials of a profile, or those of the container or the instance if it has none. If the user has `named` the profile, it
+/// must exist.
 pub(super) async fn find(
     places: &Places,
     http: &HttpClient,
@@ -43,7 +43,7 @@ pub(super) async fn find(
             false => machine::of_surroundings(&places.machine, name).await,
         };
     }
-    // The chain of source_profile is followed to its end; then the roles are assumed from the last to the first.
+    // First the chain of source_profile is followed to its end. Then the roles are assumed, beginning with the last one.
     let mut roles: Vec<Role> = Vec::new();
     let mut seen = BTreeSet::new();
     let mut current = name.to_owned();
@@ -56,7 +56,7 @@ pub(super) async fn find(
         let is_new = seen.insert(current.clone());
         let get = |key: &str| profile.get(key).filter(|value| !value.is_empty());
         let with_token = get("web_identity_token_file").is_some();
-        // A profile may name itself as source: its role is assumed with its own keys, so a second visit ends the chain.
+        // A profile may be its own source_profile. Its role is then assumed with its own keys, so the second visit ends the chain.
         let role = get("role_arn").filter(|_| !with_token && is_new);
         let Some(arn) = role else {
             break of_profile(http, services, &current, profile, &sessions).await?;
@@ -82,10 +82,10 @@ pub(super) async fn find(
                      Remove the other."
                 )));
             }
-            // A source profile with its own keys ends the chain; the source of the first profile is always followed.
+            // If a source profile has its own keys, the chain ends there. The source_profile of the first profile is always followed.
             (Some(next), None) if !has_keys || seen.len() == 1 => current.clone_from(next),
             (None, Some(source)) => break Some(of_source(places, &current, source).await?),
-            // The profile's own keys, or any other source that it has.
+            // The credentials of the profile itself.
             _ => break of_profile(http, services, &current, profile, &sessions).await?,
         }
     };
@@ -99,7 +99,7 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// Returns the credentials of a `credential_source`.
+/// Returns the credentials for the setting `credential_source`.
 async fn of_source(places: &Places, profile: &str, source: &str) -> Result<Credential> {
     match source {
         "Environment" => {
@@ -134,7 +134,7 @@ async fn of_source(places: &Places, profile: &str, source: &str) -> Result<Crede
     }
 }
 
-/// Returns the credentials of one profile without its role and source.
+/// Returns the credentials of one profile, without following its role and source.
 async fn of_profile(
     http: &HttpClient,
     services: &Services,
@@ -143,7 +143,7 @@ async fn of_profile(
     sessions: &BTreeMap<String, Section>,
 ) -> Result<Option<Credential>> {
     let get = |key: &str| profile.get(key).filter(|value| !value.is_empty());
-    // The order of these sources is that of the AWS SDKs.
+    // The same order as in the AWS SDKs.
     if let (Some(access), Some(secret)) = (get("aws_access_key_id"), get("aws_secret_access_key")) {
         let token = get("aws_session_token").map(String::as_str);
         return Ok(Some(credential(access, secret, token, None)));
@@ -167,7 +167,7 @@ async fn of_profile(
     }
 }
 
-/// Runs a `credential_process` and reads the credentials that it prints.
+/// Runs the program of the setting `credential_process`, and reads the credentials that it prints.
 async fn process(profile: &str, command: &str) -> Result<Credential> {
     let failed = |why: String| {
         problem(format!(
@@ -177,7 +177,7 @@ async fn process(profile: &str, command: &str) -> Result<Credential> {
     // The setting is a command line for the shell.
     let output = tokio::process::Command::new("/bin/sh")
         .args(["-c", command])
-        // A question at the terminal would wait for an answer for ever.
+        // No input: the program could otherwise ask a question and wait forever.
         .stdin(std::process::Stdio::null())
         .kill_on_drop(true)
         .output();

@@ -1,4 +1,4 @@
-//! Sources of credentials: arguments, environment, profiles, and the roles that are assumed with these.
+//! Sources of credentials: arguments, environment, profiles, and roles that are assumed with their credentials.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use super::sts::{self, Role};
 use crate::config::{AssumeRole, Config, WebIdentity, list, text};
 use crate::services::Services;
 
-/// Time before their expiry when credentials are requested again.
+/// Time before their expiry at which credentials count as expired.
 const HEADROOM: Duration = Duration::from_secs(300);
 
-/// Sources of credentials: arguments, a profile, the machine, and roles to assume with them.
+/// Sources of credentials: arguments, a profile, the machine, and the roles to assume.
 #[derive(Clone)]
 pub(crate) struct Sources {
     fixed: Option<Credential>,
@@ -60,7 +60,7 @@ impl Sources {
             Some(skip) => *skip,
             None => env::var("AWS_EC2_METADATA_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")),
         };
-        // Link-local addresses of the instance metadata service.
+        // Default addresses of the instance metadata service, which are link-local.
         let usual = match mode.as_deref() {
             Some(mode) if mode.eq_ignore_ascii_case("ipv6") => "http://[fd00:ec2::254]",
             _ => "http://169.254.169.254",
@@ -80,7 +80,7 @@ impl Sources {
         })
     }
 
-    /// Returns credentials that are valid now.
+    /// Returns valid credentials.
     async fn find(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
         let base = match &self.web_identity {
             _ if self.fixed.is_some() => self.fixed.clone().unwrap_or_default(),
@@ -94,7 +94,7 @@ impl Sources {
     }
 
     async fn base(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
-        // A profile in the block precedes the environment. The rest is the order of the AWS SDKs.
+        // A profile in the block takes precedence over the environment. Apart from that, the order is that of the AWS SDKs.
         if let Some(profile) = &self.profile {
             return profile::find(&self.places, http, services, profile, true).await;
         }
@@ -154,7 +154,7 @@ fn of_web_identity(role: &WebIdentity) -> Role {
     }
 }
 
-/// Cache of credentials that are requested again before they expire.
+/// Cache of credentials, which are requested again before they expire.
 pub(crate) struct Credentials {
     sources: Sources,
     current: Mutex<Option<Credential>>,
@@ -168,7 +168,7 @@ impl Credentials {
         }
     }
 
-    /// Returns credentials that stay valid for some minutes.
+    /// Returns credentials that remain valid for some minutes.
     pub async fn get(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
         let mut current = self.current.lock().await;
         let soon = reqsign_core::time::Timestamp::now() + HEADROOM;

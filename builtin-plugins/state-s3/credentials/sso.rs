@@ -17,8 +17,7 @@ use super::credential::{credential, expiry, problem};
 use super::files::Section;
 use crate::services::{Services, url};
 
-/// Returns the path of a login's cached token. Its name is the SHA-1 of the session's name, or else of the portal's
-/// address.
+/// Returns the path of the cached token of a login. The file name is the SHA-1 of the session's name, or else of the portal's URL.
 fn file(key: &str) -> PathBuf {
     let name = sha1_hex(key.as_bytes());
     env::expand_home(&format!("~/.aws/sso/cache/{name}.json"))
@@ -49,7 +48,7 @@ pub(super) async fn find(
             })?,
         )),
     };
-    // A session's settings override those of the profile, as in the AWS CLI.
+    // As in the AWS CLI, settings of the SSO session override those of the profile.
     let get = |key: &str| {
         let of_session = session.and_then(|(_, section)| section.get(key));
         of_session
@@ -101,7 +100,7 @@ pub(super) async fn find(
     }
 }
 
-/// Requests the credentials of a role in an account from the portal of a region.
+/// Requests the credentials of a role from the portal in a region.
 async fn ask_portal(
     http: &HttpClient,
     services: &Services,
@@ -127,7 +126,7 @@ async fn ask_portal(
     answer.map_err(|failure| failure.diagnostic("Error asking AWS for credentials", what).into())
 }
 
-/// Replaces an expired token by a new one if the login has a refresh token, and writes it to the cache file.
+/// If the login has a refresh token, replaces the expired token by a new one, and writes that to the cache file.
 async fn refreshed(
     http: &HttpClient,
     services: &Services,
@@ -159,7 +158,7 @@ async fn refreshed(
         .ok()
         .filter(|_| answer.status.is_success())?;
     let token = json["accessToken"].as_str()?.to_owned();
-    // The AWS CLI uses the same file, so its other fields stay, and the time has the CLI's format.
+    // The AWS CLI uses the same file, so its other fields are kept, and the time is written in the CLI's format.
     let mut kept = cached.clone();
     kept["accessToken"] = token.clone().into();
     if let Some(seconds) = json["expiresIn"].as_i64() {
@@ -171,8 +170,8 @@ async fn refreshed(
     if let Some(token) = json["refreshToken"].as_str() {
         kept["refreshToken"] = token.into();
     }
-    // The token is valid without the file; only the next command would have to refresh again. Other programs read the file at any
-    // time, so it is replaced as a whole.
+    // The token can be used even if the file cannot be written; then the next command has to refresh it again. The file is replaced as a
+    // whole, because other programs may read it at any time.
     if let Err(e) = ::files::replace(path, kept.to_string().as_bytes(), Policy::STATE) {
         tracing::warn!("the new token of the login cannot be kept in {}: {e}", path.display());
     }

@@ -1,4 +1,4 @@
-//! STS: assuming roles, and the account of credentials.
+//! Requests to STS: assuming roles, and finding the account of credentials.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(crate) enum Token {
 
 impl Role {
     fn parameters(&self, action: &str) -> Vec<(String, String)> {
-        // The name is recorded in the audit log (CloudTrail), where it distinguishes runs.
+        // The session name is recorded in the audit log (CloudTrail), where it distinguishes runs, so it is unique.
         let session = self
             .session
             .clone()
@@ -131,7 +131,7 @@ pub(crate) async fn assume(
     let what = format!("Taking on the role {}", role.arn);
     let sts = ("sts", &*services.sts_region, &*services.sts);
     let mut role = role.clone();
-    // This is Terraform's default. Expired credentials are requested again.
+    // The same default as in Terraform. Credentials are requested again when they expire.
     role.duration.get_or_insert_with(|| "15m".to_owned());
     let text = query(http, sts, Some(base), &role.parameters("AssumeRole"), &what).await?;
     of_answer(&text, &role.arn)
@@ -145,7 +145,7 @@ pub(crate) async fn assume_with_token(
     token: &Token,
 ) -> Result<Credential> {
     let token = match token {
-        // The file is read each time, because it is replaced when its token is about to expire.
+        // The file is read each time, because its token is replaced before it expires.
         Token::Text(text) => text.clone(),
         Token::File(path) => std::fs::read_to_string(env::expand_home(path))
             .map_err(|e| {
@@ -161,7 +161,7 @@ pub(crate) async fn assume_with_token(
     let mut parameters = role.parameters("AssumeRoleWithWebIdentity");
     parameters.push(("WebIdentityToken".to_owned(), token));
     let sts = ("sts", &*services.sts_region, &*services.sts);
-    // The token proves the identity, so the request has no signature.
+    // The token itself proves the identity, so the request is not signed.
     let text = query(http, sts, None, &parameters, &what).await?;
     of_answer(&text, &role.arn)
 }
@@ -173,8 +173,8 @@ fn call(parameters: &[(&str, &str)], version: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the account of credentials. With `check`, STS must confirm it. Without it, IAM is queried first, then STS, then IAM
-/// for any role: each may be forbidden to the identity.
+/// Returns the account of credentials. With `check`, STS must confirm it. Without it, IAM is queried first, then STS, and then IAM for any
+/// role, because the identity may lack the permission for some of these requests.
 pub(crate) async fn account_id(
     http: &HttpClient,
     services: &Services,
@@ -223,7 +223,7 @@ async fn identity(http: &HttpClient, services: &Services, credential: &Credentia
     tag(&text, "Account").ok_or_else(|| problem("The answer of STS names no account."))
 }
 
-/// Returns the account in the first ARN of an answer of IAM.
+/// Returns the account from the first ARN in an answer of IAM.
 async fn account_by_iam(
     http: &HttpClient,
     services: &Services,
@@ -234,7 +234,7 @@ async fn account_by_iam(
     let parameters = call(parameters, "2010-05-08");
     let asked = query(http, iam, Some(credential), &parameters, "Asking IAM for an account").await;
     let arn = tag(&asked.ok()?, "Arn")?;
-    // The form is arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE.
+    // An ARN has the form arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE.
     arn.split(':')
         .nth(4)
         .filter(|account| !account.is_empty())

@@ -94,7 +94,7 @@ impl Arguments {
         self.get(name).map(|value| bytes(value, name)).transpose()
     }
 
-    /// Returns a reference to the output of a key provider, or an equivalent object.
+    /// Returns the keys in an argument. Its value is the output of a key provider, or an object of the same form.
     pub fn keys(&self, name: &str) -> Result<Option<Keys>, ArgumentError> {
         let Some(value) = self.get(name) else {
             return Ok(None);

@@ -56,7 +56,7 @@ impl<'a> Triggered<'a> {
             .any(|(_, trigger)| taints(trigger))
     }
 
-    /// Returns true if a change of the object invokes an action before it.
+    /// Returns true if the creation or update of the object invokes an action beforehand.
     pub(super) fn begins(&self, address: &AbsResourceInstance) -> bool {
         self.for_object(address, |event| event.is_before() && !event.is_destroy())
             .next()

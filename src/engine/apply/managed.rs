@@ -120,7 +120,7 @@ impl Applier<'_> {
             identity: s.change.planned_identity().cloned(),
         };
         // In the plan of a replacement, the provider saw the private data of the old object. The new object must have none of it, so it is
-        // planned again without.
+        // planned again without private data.
         if !s.change.config_known || s.change.action.is_replace() {
             let ignore = &instance.block.lifecycle.ignore_changes;
             let again = Box::pin(self.plan_again(s, &values, ignore)).await?;

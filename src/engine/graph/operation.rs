@@ -205,8 +205,8 @@ impl Builder {
                 }
             }
         }
-        // The blocks of the configuration give such a resource other dependencies, and together with the recorded ones they can make a
-        // cycle. The recorded dependencies on a cycle are removed.
+        // A refresh adds the dependencies of the configuration to the recorded ones, so recorded dependencies can form a cycle. Those on a
+        // cycle are removed.
         let cycles = cycles(&self.dependencies);
         for (node, on) in added {
             if cycles[node].is_some() && cycles[node] == cycles[on] {
@@ -328,7 +328,7 @@ impl Builder {
     }
 
     fn changes_of(&mut self, plan: &Plan) {
-        // `changed` has the nodes of the changed objects of each block, and `objects` all of them.
+        // `changed` has the nodes of the changed objects by block, and `objects` the same nodes as one set.
         let mut changed: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut objects = BTreeSet::new();
         let mut before = Vec::new();

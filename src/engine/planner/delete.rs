@@ -164,8 +164,8 @@ impl Planner<'_> {
             .await
     }
 
-    /// Returns where it was decided that an object is not destroyed when it leaves the state; `None` if it is destroyed. A `removed` block
-    /// is a newer decision than the setting of a removed resource block, which the state records, so it takes precedence.
+    /// Returns the source of the decision that an object leaves the state without being destroyed; `None` if it is destroyed. A `removed`
+    /// block is a newer decision than the setting of a removed resource block, which the state records, so it takes precedence.
     fn kept(&self, p: &PlannedResource<'_>, object: &Object) -> Option<Kept> {
         let removals = self.spec.removals;
         if p.keeps_objects() {
@@ -311,7 +311,7 @@ fn planned_object(p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Dia
     Diagnostic::error("Provider produced invalid plan", detail).about(address)
 }
 
-/// Where it was decided that an object leaves the state without being destroyed.
+/// Source of the decision that an object leaves the state without being destroyed.
 #[derive(Clone, Copy)]
 enum Kept {
     ByConfiguration,
@@ -319,7 +319,7 @@ enum Kept {
 }
 
 impl Kept {
-    /// Returns the reason for the change. For a decision of the configuration, it is `without`.
+    /// Returns the reason for the change. If the configuration has decided, the reason is `without`.
     fn reason(self, without: Reason) -> Reason {
         match self {
             Kept::ByConfiguration => without,

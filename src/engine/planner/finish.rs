@@ -167,7 +167,7 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
-    /// Returns the warning about targeted orphans on which other objects depend that are not targeted.
+    /// Returns the warning about orphans on which objects depend that the plan leaves out.
     pub(super) fn needed_outside(&self) -> Option<Diagnostic> {
         let mut results = self.results();
         let mut kept = std::mem::take(&mut results.kept_for_others);

@@ -295,11 +295,11 @@ impl Selection {
         self.blocks = Some(selected.into_iter().map(|n| graph[n].clone()).collect());
     }
 
-    /// Selects everything except the excluded addresses and what depends on them. In destroy mode, the dependencies of excluded resources
-    /// are left out instead, because they must be destroyed after them.
+    /// Selects everything except the excluded addresses and what depends on them. In destroy mode, the dependencies of an excluded resource
+    /// are left out instead, because a resource must be destroyed before its dependencies.
     ///
-    /// A resource of which only some instances are excluded remains selected without them. Its dependents are left out, because they may
-    /// depend on the excluded instances.
+    /// If only some instances of a resource are excluded, its other instances remain selected. Its dependents are left out, because they
+    /// may depend on the excluded instances.
     fn exclude(&mut self, blocks: &Blocks, mode: Mode) {
         let graph = &blocks.graph;
         let direction = if mode == Mode::Destroy {
@@ -446,7 +446,7 @@ pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns the warning about targeted orphans on which other objects depend that are not targeted.
+/// Returns the warning about orphans on which objects depend that the plan leaves out.
 pub(super) fn needed_outside(
     kept: &[(AbsResourceInstance, String)],
     destroyed: &[(AbsResourceInstance, String)],

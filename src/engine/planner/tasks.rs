@@ -297,8 +297,8 @@ impl Planner<'_> {
 }
 
 impl Planner<'_> {
-    /// Returns true if an orphan is destroyed. Returns false if objects that are not targeted depend on it. In both cases, such dependents
-    /// are recorded for a warning.
+    /// Returns true if an orphan is destroyed. It is kept if objects depend on it that the plan leaves out, unless a target names the
+    /// orphan. In both cases the dependents are recorded for a warning.
     fn is_destroyed_as_orphan(&self, address: &AbsResourceInstance) -> bool {
         if address.resource.resource.mode != ResourceMode::Managed || !self.spec.kind.compares_with_configuration() {
             return true;

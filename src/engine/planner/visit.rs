@@ -127,9 +127,9 @@ pub(super) struct PlanResults {
     pub(super) queries: Vec<Arc<QueryInstance>>,
     /// Checks whose data source could not be read.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
-    /// Orphans that are not destroyed because objects that are not targeted depend on them, with the addresses of these objects.
+    /// Orphans that are not destroyed because objects depend on them that the plan leaves out, with the addresses of these objects.
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,
-    /// Targeted orphans that are destroyed, each with an object that is not targeted and probably depends on it.
+    /// Targeted orphans that are destroyed, each with an object that the plan leaves out and that probably depends on the orphan.
     pub(super) destroyed_though_needed: Vec<(AbsResourceInstance, String)>,
     /// Objects whose destroy-time provisioners cannot run because their block was removed, with the provisioner types.
     pub(super) lost_provisioners: Vec<(AbsResourceInstance, String)>,

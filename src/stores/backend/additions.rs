@@ -1,6 +1,6 @@
 //! Arguments of backends that Terraform does not have.
 
-/// Such arguments: the backend type, and the name of the argument.
+/// Backend type and name of each argument that only this program has.
 const ADDITIONS: &[(&str, &str)] = &[("pg", "layout")];
 
 /// Returns true if an argument of a backend is part of its record and its hash. An argument that Terraform does not have is left out unless

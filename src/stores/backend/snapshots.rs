@@ -14,11 +14,11 @@ use super::objects::{Records, Unfinished};
 use super::process::Process;
 use super::store::{Store, error};
 
-/// Shortest and longest pause between attempts to acquire a lock.
+/// First pause between attempts to acquire a lock. Each pause is twice as long as the one before, up to the longest one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// Shortest and longest pause for a store that queues the requests for a lock, where an attempt costs little.
+/// The same for a store that queues the requests for a lock, where an attempt costs little.
 const FIRST_PAUSE_IN_ORDER: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE_IN_ORDER: Duration = Duration::from_secs(1);
 

@@ -140,7 +140,7 @@ fn depends(waits: &Statement, first: &Statement) -> bool {
     if !(inside(a_from, b_to) || inside(a_to, b_to) || inside(b_from, a_from) || inside(b_to, a_from)) {
         return false;
     }
-    // If `waits` only changes the key of a module, statements declared inside the module match its source and its target. They must come
-    // after it, so `waits` does not depend on them.
+    // If `waits` only changes the key of a module, a statement declared inside the module matches both its source and its target. Such a
+    // statement must come after `waits`, so `waits` does not depend on it.
     waits.to.declared >= first.to.declared || !waits.only_changes_key()
 }

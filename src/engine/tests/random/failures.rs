@@ -132,7 +132,7 @@ fn failing_run(
                 untold[0].insert(id);
             }
             "delete" => {
-                // The state still has the object.
+                // The response was lost, so the state may still have the object.
                 untold[1].insert(id);
             }
             _ => {

@@ -350,7 +350,7 @@ fn data_source_that_answers_differently_each_time_is_read_for_each_address() {
 
 #[test]
 fn data_sources_that_wait_for_other_resources_share_no_read() {
-    // `late` may read what the objects write on which it depends, so it does not share the earlier answer.
+    // `late` depends on `writes`, and may read what `writes` has changed, so it does not share the answer of `early`.
     let mut case = Case::new(
         r#"
         data "fake_lookup" "early" { query = "q" }

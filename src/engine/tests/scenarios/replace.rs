@@ -499,7 +499,7 @@ fn create_before_destroy_of_unselected_resources_has_no_effect() {
     case.apply();
     case.replace(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::CreateThenDelete);
-    // The plan leaves out the dependent because of which create_before_destroy applies to `a`.
+    // The plan leaves out `b`, whose create_before_destroy also applies to its dependency `a`.
     case.target(&["fake_thing.a"]);
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::DeleteThenCreate);
 }
