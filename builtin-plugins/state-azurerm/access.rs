@@ -50,7 +50,7 @@ impl Access {
         // again.
         let now = httpdate::fmt_http_date(std::time::SystemTime::now());
         let unusable = |_| Failure {
-            message: "a header of the request has characters that it cannot have".to_owned(),
+            message: "a header of the request has characters that HTTP headers cannot have".to_owned(),
             passing: false,
         };
         headers.insert("x-ms-date", HeaderValue::from_str(&now).map_err(unusable)?);

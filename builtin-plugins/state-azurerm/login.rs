@@ -325,7 +325,7 @@ impl Requested {
         let mut headers = HeaderMap::new();
         headers.insert("accept", HeaderValue::from_static("application/json"));
         let value = bearer(&self.token)
-            .ok_or_else(|| failed("oidc_request_token has characters that it cannot have".to_owned()))?;
+            .ok_or_else(|| failed("oidc_request_token has characters that HTTP headers cannot have".to_owned()))?;
         headers.insert("authorization", value);
         let (method, field, body) = match self.connection {
             Some(_) => (Method::POST, "oidcToken", Some(Vec::new())),

@@ -194,8 +194,12 @@ impl Config {
             },
         };
         let secret = |attribute: &str, value: &str| -> Result<HeaderValue> {
-            let mut value = HeaderValue::from_str(value)
-                .map_err(|_| problem(attribute, format!("{attribute} has characters that it cannot have.")))?;
+            let mut value = HeaderValue::from_str(value).map_err(|_| {
+                problem(
+                    attribute,
+                    format!("{attribute} has characters that HTTP headers cannot have."),
+                )
+            })?;
             value.set_sensitive(true);
             Ok(value)
         };

@@ -121,7 +121,7 @@ impl Credentials {
         let token = self.token.get(self.find(http)).await?;
         let value = token.bearer().ok_or_else(|| {
             problem(format!(
-                "The access token has characters that it cannot have: {}.",
+                "The access token has characters that HTTP headers cannot have: {}.",
                 self.origin()
             ))
         })?;

@@ -179,7 +179,7 @@ impl Config {
             }
         }
         if access.token.as_deref().is_some_and(|token| bearer(token).is_none()) {
-            return Err(problem("token", "The token has characters that it cannot have.").into());
+            return Err(problem("token", "The token has characters that HTTP headers cannot have.").into());
         }
         Ok(Settings {
             suffix: self.secret_suffix.text().to_owned(),

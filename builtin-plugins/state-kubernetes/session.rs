@@ -98,8 +98,8 @@ impl Sessions {
         let mut headers = HeaderMap::new();
         headers.insert("accept", HeaderValue::from_static("application/json"));
         if let Some(token) = token {
-            let value =
-                bearer(&token).ok_or_else(|| problem("The token has characters that it cannot have.".to_owned()))?;
+            let value = bearer(&token)
+                .ok_or_else(|| problem("The token has characters that HTTP headers cannot have.".to_owned()))?;
             headers.insert("authorization", value);
         } else if let Some(name) = &access.username {
             let password = access.password.as_deref().unwrap_or_default();

@@ -72,7 +72,7 @@ impl Cloud {
             ];
             let json = self.services.call(&self.once, Some(&credential), service, &parts).await;
             let json = json
-                .inspect_err(|why| tracing::info!("where OSS is cannot be looked up: {why}"))
+                .inspect_err(|why| tracing::info!("the endpoint of OSS cannot be looked up: {why}"))
                 .ok()?;
             let all = json["Endpoints"]["Endpoint"].as_array()?;
             let one = all.iter().find(|one| one["Type"] == "openAPI")?;

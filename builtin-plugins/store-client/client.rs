@@ -330,7 +330,7 @@ pub async fn waiting<T>(host: &str, work: impl Future<Output = T>) -> T {
 /// The text has characters that no header can have.
 pub fn header_value(text: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::from_str(text).map_err(|_| Failure {
-        message: "a header of the request has characters that it cannot have".to_owned(),
+        message: "a header of the request has characters that HTTP headers cannot have".to_owned(),
         passing: false,
     })
 }

@@ -415,7 +415,7 @@ impl<'m> EarlyModule<'m> {
         };
         let problem = Diagnostic::error(
             "Invalid value for variable",
-            format!("{message}\n\nThe rule that says so stands at {}.", rule.range),
+            format!("{message}\n\nThe validation block is at {}.", rule.range),
         );
         let place = set_at(&variable.name).unwrap_or_else(|| variable.range.clone());
         with_expression(problem.at(&place), &rule.condition, context).into()

@@ -76,11 +76,7 @@ impl Remote<'_> {
             }
             match &*stage.status {
                 "passed" => return Ok(()),
-                "awaiting_override" => {
-                    if self.override_stage(run, &stage).await? {
-                        return Ok(());
-                    }
-                }
+                "awaiting_override" => return self.override_stage(run, &stage).await,
                 "canceled" | "errored" | "failed" => {
                     return Err(Ended::with_error(format!("Task Stage {}.", stage.status)));
                 }
@@ -233,9 +229,9 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Asks whether to override the failures of a stage, and overrides them unless another user has done that on the server. The result is
-    /// always true: a refusal is an error.
-    async fn override_stage(&self, run: &Run, stage: &Stage) -> Step<bool> {
+    /// Asks whether to override the failures of a stage, and overrides them unless another user has done that on the server.
+    /// A refusal is an error.
+    async fn override_stage(&self, run: &Run, stage: &Stage) -> Step<()> {
         self.output.line("--------------------------------\n");
         self.output.bold("→→ Override");
         if !self.has_input() {
@@ -256,7 +252,7 @@ impl Remote<'_> {
             self.ask("Failed to override policy check", overridden).await?;
         }
         self.output.line(RULE);
-        Ok(true)
+        Ok(())
     }
 }
 

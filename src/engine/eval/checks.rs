@@ -355,7 +355,7 @@ impl Conditions<'_> {
             // The error is in the value, which another file may set, so the range is that of the value.
             Checked::Variable(module, name) => {
                 diagnostic.subject = self.evaluator().input_range(module, name).or(diagnostic.subject.take());
-                diagnostic.detail = format!("{detail}\n\nThe rule that says so stands at {}.", rule.range);
+                diagnostic.detail = format!("{detail}\n\nThe validation block is at {}.", rule.range);
             }
             Checked::Output(..) | Checked::Check(..) => {}
         }

@@ -26,10 +26,7 @@ fn variables_are_validated() {
     );
     // Blocks that use the variable report no errors of their own.
     assert_eq!(errors.matches("Error: ").count(), 1, "{errors}");
-    assert!(
-        errors.contains("The rule that says so stands at main.tf:4,"),
-        "{errors}"
-    );
+    assert!(errors.contains("The validation block is at main.tf:4,"), "{errors}");
     case.variable("n", Value::number(3)).apply();
 }
 
