@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::api::{self, ApiError, data, items, object, part, related, truth};
 use crate::{Connection, Kind, Mapping, Tags};
 
-/// Pauses before a lock is released again while a state is still being processed: the first, and the longest.
+/// Pauses between attempts to release a lock while the server is still processing a state: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
