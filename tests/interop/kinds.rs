@@ -273,7 +273,7 @@ impl Setting {
     }
 }
 
-/// Returns the configuration at its first and at later stages.
+/// Returns the configuration of a stage: the first creates objects, the second moves and imports some.
 fn configuration(kind: &Kind, address: &str, size: u32, stage: u32) -> String {
     let k = kind.name;
     let mut out = format!(
