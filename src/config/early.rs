@@ -203,7 +203,7 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// Evaluates an argument to text; `None` for null.
+    /// Evaluates an argument to text; `None` for null. A reference that the argument may not contain is an error.
     fn text(
         &self,
         expr: &Expr,

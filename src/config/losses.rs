@@ -14,7 +14,7 @@ pub(crate) struct Header {
     pub names: Vec<Arc<str>>,
 }
 
-/// The outermost blocks of a file.
+/// Returns the headers of the outermost blocks of a file.
 pub(crate) fn headers(body: &Body) -> impl Iterator<Item = Header> {
     body.blocks.iter().map(|block| {
         let names = match &*block.ty {
