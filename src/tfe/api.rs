@@ -154,8 +154,7 @@ impl Api {
     }
 
     async fn fetch(&self, url: Url, accept: &str) -> Result<Vec<u8>, ApiError> {
-        // The token is sent only to its own host: logs and states are often on a storage host, at a signed
-        // address.
+        // The token is sent only to its own host: logs and states are often on a storage host, at a signed URL.
         let own = url.origin() == self.base.origin();
         let request = self.net.request(Method::GET, url).token(own.then_some(&self.token));
         let request = request
@@ -169,8 +168,8 @@ impl Api {
 
     /// Uploads a body by PUT to a URL that an answer contained.
     pub async fn upload(&self, address: &str, body: Vec<u8>) -> Result<(), ApiError> {
-        // The content is sent without the token: the address itself is a secret, and the storage host must not
-        // receive another one.
+        // The content is sent without the token: the URL itself is a secret, and the storage host must not receive
+        // another one.
         let request = self.net.request(Method::PUT, self.address(address)?);
         let request = request.header("accept", "application/json, */*");
         let request = request

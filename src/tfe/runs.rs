@@ -151,7 +151,7 @@ pub struct RunPlan {
     pub has_changes: bool,
     /// Set if configuration was generated for imported objects.
     pub generated_configuration: bool,
-    /// Address of the log.
+    /// URL of the log.
     pub(crate) log: Option<String>,
 }
 

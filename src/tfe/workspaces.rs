@@ -197,7 +197,7 @@ impl Connection {
         Ok(workspace)
     }
 
-    /// Finds the identifier of a project.
+    /// Finds the ID of a project; `None` if there is no such project or the server has no projects.
     async fn project(&self, name: &str) -> Result<Option<String>, ApiError> {
         let path = self.path(&format!("projects?filter%5Bnames%5D={}", part(name)));
         let document = match self.api.get(&path).await {
@@ -323,7 +323,7 @@ impl Connection {
     /// Locks a workspace.
     ///
     /// # Errors
-    /// Somebody holds the lock, or the request failed.
+    /// The workspace is already locked, or the request failed.
     pub async fn lock(&self, workspace: &Workspace) -> Result<(), LockProblem> {
         let path = format!("workspaces/{}/actions/lock", part(&workspace.id));
         // The body is not a JSON:API document, although its media type says so.
