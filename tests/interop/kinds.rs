@@ -98,7 +98,7 @@ pub fn executable(kind: &str) -> PathBuf {
     named
 }
 
-/// A workspace with one variant of the provider in one place.
+/// A workspace for which one variant of the provider is found in one [`Place`].
 struct Setting {
     w: Workspace,
     address: String,
