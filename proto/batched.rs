@@ -1,8 +1,8 @@
-//! The calls that travel in batches, by the names that their methods have in the plugin protocol.
+//! Methods whose calls are sent in batches, and their names in the plugin protocol.
 
 use crate::calls::request::Method;
 
-/// Number, name in protocol 6, name in protocol 5.
+/// Methods, each with its name in protocol 6 and its name in protocol 5.
 const METHODS: [(Method, &str, &str); 9] = [
     (
         Method::ValidateResourceConfig,
@@ -36,14 +36,14 @@ const METHODS: [(Method, &str, &str); 9] = [
 ];
 
 impl Method {
-    /// The method of this name in either protocol; `None` if its calls do not travel in batches.
+    /// Returns the method that has this name in one of the protocols; `None` if its calls are not sent in batches.
     #[must_use]
     pub fn named(name: &str) -> Option<Method> {
         let found = METHODS.iter().find(|(_, six, five)| *six == name || *five == name);
         found.map(|(method, ..)| *method)
     }
 
-    /// The name in protocol 6; `None` for a cancellation, which is no method of the protocol.
+    /// Returns the name in protocol 6; `None` for a cancellation, which is not a method of the protocol.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let found = METHODS.iter().find(|(method, ..)| *method == self);

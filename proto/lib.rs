@@ -1,16 +1,15 @@
 //! The plugin protocol: messages, clients and servers generated from the `.proto` files of this folder.
 //!
-//! A plugin is a gRPC server on a local socket. It serves one of two protocols, [`tfplugin5`] or [`tfplugin6`] (nearly the
-//! same messages; see the head of each file for the differences), and beside it the auxiliary services of
-//! [`go_plugin`]. `plugins` uses the clients, the SDK the servers.
+//! A plugin is a gRPC server on a local socket. It serves one of two protocols, [`tfplugin5`] or [`tfplugin6`] (nearly the same messages;
+//! the comment at the top of `tfplugin6.proto` lists the differences), and the auxiliary services of [`go_plugin`]. The crate `plugins`
+//! uses the clients, and the SDK the servers.
 //!
-//! Hardly anything is written by hand here. To learn what a message means read the `.proto` file: its comments are the
-//! documentation. `generated` is committed, so that a build needs no compiler for these files; a test makes it again with
-//! `protox` and compares.
+//! Most of this crate is generated. The comments of the `.proto` files document the messages. The directory `generated` is committed, so
+//! that a build needs no protobuf compiler; a test generates the files again with `protox`, and compares them.
 
 mod batched;
 
-// Generated code is not written by the rules of this project.
+// The generated code does not follow the lints of this project.
 #[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic)]
 mod generated {
     pub(crate) mod tfplugin5 {
@@ -40,7 +39,7 @@ pub mod tfplugin6 {
     pub use crate::generated::tfplugin6::*;
 }
 
-/// Services of go-plugin's library beside the plugin itself: broker, controller, standard streams.
+/// Auxiliary services of the library go-plugin: broker, controller, standard streams.
 pub mod go_plugin {
     pub use crate::generated::go_plugin::*;
 }
@@ -50,7 +49,7 @@ pub mod calls {
     pub use crate::generated::calls::*;
 }
 
-/// The standard health service; a plugin reports the service `plugin`.
+/// The standard health service of gRPC. A plugin reports the status of the service `plugin`.
 pub mod health {
     pub use crate::generated::health::*;
 }
@@ -72,9 +71,9 @@ pub const STREAM_OF_CALLS_VERSION: &str = "1";
 /// metadata names itself as the holder.
 pub const STATE_LOCK_INFO: &str = "monoform-state-lock-info-bin";
 
-/// Metadata of an answer to LockState that is an error, beside the protocol: the current holder of the lock, in the same form.
-/// Only this metadata shows that the lock is held, and that the request failed for no other reason. Only then is the request
-/// repeated.
+/// Metadata of an answer to LockState that is an error, beside the protocol: the current holder of the lock, in the form of
+/// [`STATE_LOCK_INFO`]. The core repeats a request only if its error has this metadata. Without it, the request has failed for another
+/// reason than a held lock.
 pub const STATE_LOCK_HOLDER: &str = "monoform-state-lock-holder-bin";
 
 /// Metadata of an answer to ConfigureStateStore, beside the protocol: the workspaces that the store can have. `single`: one
@@ -84,12 +83,13 @@ pub const STATE_LOCK_HOLDER: &str = "monoform-state-lock-holder-bin";
 /// exist without a state, and is created by writing none.
 pub const STATE_WORKSPACES: &str = "monoform-state-workspaces";
 
-/// Metadata of an answer to ConfigureStateStore, beside the protocol: the version of the questions that the store answers, which is
-/// always `1`. Such a store keeps each object of a state apart, with its history; so it takes no encrypted states.
+/// Metadata of an answer to ConfigureStateStore, beside the protocol: the version of the inquiries ([`STATE_INQUIRY`]) that the store
+/// answers, which is always `1`. Such a store stores each object of a state separately, with its history, so it cannot store encrypted
+/// states.
 pub const STATE_INQUIRIES: &str = "monoform-state-inquiries";
 
-/// Metadata of a request ReadStateBytes, beside the protocol: a question as JSON. The bytes of the answer are not the state, but the
-/// answer to that question. Sent only to stores that announced [`STATE_INQUIRIES`].
+/// Metadata of a request ReadStateBytes, beside the protocol: an inquiry as JSON. The bytes of the answer are then not the state, but the
+/// result of the inquiry. Sent only to stores that announced [`STATE_INQUIRIES`].
 ///
 /// - `{"history": {"address": {"module", "mode", "type", "name", "instance_key"}}}`: the runs that have written the state, or an
 ///   object of it, the newest first, as a JSON array. Without an address all runs; without a key all instances.
@@ -102,7 +102,7 @@ pub const STATE_INQUIRY: &str = "monoform-state-inquiry-bin";
 /// Metadata of a request WriteStateBytes, beside the protocol: its bytes are not a state, but a request about single objects, as JSON.
 /// The value is always `1`. Sent only to stores that announced [`STATE_INQUIRIES`].
 ///
-/// - `{"record": [RECORD, …]}`: what a run does, in order, carried out in one transaction. A record is one of
+/// - `{"record": [RECORD, …]}`: the operations of a run, which are recorded in this order in one transaction. A record is one of
 ///   `{"begin": {"intent": {"address", "deposed", "action", "by", "planned", "since"}, "object": OBJECT}}` (an operation is about to
 ///   begin), `{"outcome": {"address", "object": OBJECT, "answers", "document": STATE}}` (all objects of an instance, as a state with
 ///   nothing else; `answers` is `current` or the key of a deposed object if the operation on it has ended) and
@@ -113,7 +113,7 @@ pub const STATE_INQUIRY: &str = "monoform-state-inquiry-bin";
 ///   resources within which it changes something, and on those that it depends on. RESOURCE is `{"instance", "module", "mode", "type",
 ///   "name"}`: a resource by the path of its module, in all instances of it that are inside of a module instance. A request that waits
 ///   is withdrawn by UnlockState.
-/// - `{"forget": {"operations": [N, …]}}`: the user knows of these operations without a result.
+/// - `{"forget": {"operations": [N, …]}}`: these operations without a result have been reported to the user.
 pub const STATE_REQUEST: &str = "monoform-state-request";
 
 /// `@module` of a log line that plugins of this project write at every log level: a server has not answered for a while. The
@@ -126,7 +126,8 @@ mod tests {
 
     use super::{tfplugin5, tfplugin6};
 
-    /// The numbers at which the two protocols part ways: a mix-up would compile and be understood as something else.
+    /// Field numbers in which the two protocols differ. With a wrong number, a message would still be decoded, but its field would have
+    /// another meaning.
     #[test]
     fn attributes_differ_from_number_ten_on() {
         let five = tfplugin5::schema::Attribute {

@@ -6,7 +6,7 @@ pub struct Requests {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Request {
-    /// Chosen by the client; not that of another call that has no answer yet.
+    /// Chosen by the client: different from the numbers of all calls that have no answer yet.
     #[prost(uint64, tag = "1")]
     pub number: u64,
     #[prost(enumeration = "request::Method", tag = "2")]
@@ -16,7 +16,7 @@ pub struct Request {
 }
 /// Nested message and enum types in `Request`.
 pub mod request {
-    /// What is called. The messages are those of the plugin protocol: for these calls, the bytes of both versions are the same.
+    /// Called method. The messages are those of the plugin protocol: for these methods, both versions have the same encoding.
     #[derive(
         Clone,
         Copy,
@@ -30,7 +30,7 @@ pub mod request {
     )]
     #[repr(i32)]
     pub enum Method {
-        /// The caller of the call with this number is gone: the call is asked to stop. Its answer comes nevertheless.
+        /// Requests that the call with this number stops, because its caller no longer waits. Its answer is sent nevertheless.
         Cancel = 0,
         ValidateResourceConfig = 1,
         ValidateDataResourceConfig = 2,
@@ -90,13 +90,13 @@ pub struct Answer {
     pub number: u64,
     #[prost(bytes = "bytes", tag = "2")]
     pub message: ::prost::bytes::Bytes,
-    /// Set in place of the message where the call failed as such.
+    /// Set instead of the message if the call itself failed: there is no answer of the method.
     #[prost(message, optional, tag = "3")]
     pub failure: ::core::option::Option<Failure>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Failure {
-    /// As in gRPC.
+    /// Status code of gRPC.
     #[prost(int32, tag = "1")]
     pub code: i32,
     #[prost(string, tag = "2")]
@@ -182,7 +182,7 @@ pub mod provider_calls_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Lives as long as the connection. Answers come in any order.
+        /// The stream stays open as long as the connection. Answers are sent in any order.
         pub async fn exchange(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::Requests>,
@@ -228,7 +228,7 @@ pub mod provider_calls_server {
             >
             + std::marker::Send
             + 'static;
-        /// Lives as long as the connection. Answers come in any order.
+        /// The stream stays open as long as the connection. Answers are sent in any order.
         async fn exchange(
             &self,
             request: tonic::Request<tonic::Streaming<super::Requests>>,

@@ -23,7 +23,7 @@ pub mod conn_info {
         pub error: ::prost::alloc::string::String,
     }
 }
-/// This package's own empty message: not the well-known one.
+/// Empty message of this package, which is not `google.protobuf.Empty`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Empty {}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -86,7 +86,7 @@ pub mod grpc_broker_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Further connections between core and plugin, announced to each other by number.
+    /// Announces further connections between core and plugin, which are identified by a number (`service_id`).
     #[derive(Debug, Clone)]
     pub struct GrpcBrokerClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -209,7 +209,7 @@ pub mod grpc_broker_server {
             tonic::Status,
         >;
     }
-    /// Further connections between core and plugin, announced to each other by number.
+    /// Announces further connections between core and plugin, which are identified by a number (`service_id`).
     #[derive(Debug)]
     pub struct GrpcBrokerServer<T> {
         inner: Arc<T>,
@@ -381,7 +381,7 @@ pub mod grpc_controller_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// The end of the plugin process.
+    /// Ends the plugin process.
     #[derive(Debug, Clone)]
     pub struct GrpcControllerClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -492,7 +492,7 @@ pub mod grpc_controller_server {
             request: tonic::Request<super::Empty>,
         ) -> std::result::Result<tonic::Response<super::Empty>, tonic::Status>;
     }
-    /// The end of the plugin process.
+    /// Ends the plugin process.
     #[derive(Debug)]
     pub struct GrpcControllerServer<T> {
         inner: Arc<T>,
@@ -663,7 +663,7 @@ pub mod grpc_stdio_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// What plugin code writes to its standard output and error once the server runs.
+    /// Streams the standard output and standard error that a plugin writes after its server has started.
     #[derive(Debug, Clone)]
     pub struct GrpcStdioClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -786,7 +786,7 @@ pub mod grpc_stdio_server {
             tonic::Status,
         >;
     }
-    /// What plugin code writes to its standard output and error once the server runs.
+    /// Streams the standard output and standard error that a plugin writes after its server has started.
     #[derive(Debug)]
     pub struct GrpcStdioServer<T> {
         inner: Arc<T>,

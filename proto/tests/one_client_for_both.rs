@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use prost_types::{DescriptorProto, FileDescriptorProto};
 
-/// A field: name, type, label, and the message or enum it is of, without the package.
+/// A field: its name, type and label, and the name of its message or enum type, without the package.
 type Field = (String, i32, i32, String);
 
 /// Messages, by name, with their fields by number; and the methods that use them.
@@ -93,7 +93,7 @@ fn messages_of_all_requests_but_the_schema_are_compatible() {
 /// have more.
 fn compare(five: &Protocol, six: &Protocol, a: &str, b: &str) {
     let (Some(old), Some(new)) = (five.messages.get(a), six.messages.get(b)) else {
-        // The test compares enums, and messages of other packages.
+        // Enums, and messages of other packages, are compared by name only.
         assert_eq!(a, b);
         return;
     };

@@ -126,7 +126,8 @@ fn add(module: &mut Module, mut file: FileBlocks, requirements_at: &mut Option<R
     module.imports.extend(file.imports);
 }
 
-/// Adds the settings that a module has at most once: required providers, backend, cloud block.
+/// Adds the blocks that a module has at most once: `required_providers`, `backend` or `state_store`, `encryption`,
+/// `cloud`.
 fn add_settings(
     module: &mut Module,
     file: &mut FileBlocks,
@@ -231,7 +232,7 @@ fn add_providers(module: &mut Module, file: &mut FileBlocks, diagnostics: &mut D
     }
 }
 
-/// Adds the blocks whose only label is their name.
+/// Adds the declarations that a name alone identifies: variables, local values, outputs, module calls, checks.
 fn add_named(module: &mut Module, file: &mut FileBlocks, diagnostics: &mut Diagnostics) {
     declare_named(
         &mut module.variables,
@@ -397,7 +398,8 @@ fn second_place(first: &Backend, second: &Backend) -> Diagnostic {
     Diagnostic::error(summary, detail).at(&second.range)
 }
 
-/// Reports provider arguments that contradict the resource's block, and instances that are imported twice.
+/// Reports `import` blocks whose `provider` argument differs from that of the target's `resource` block, and instances
+/// that two `import` blocks target.
 fn check_imports(module: &Module, diagnostics: &mut Diagnostics) {
     let mut seen: BTreeMap<String, &Range> = BTreeMap::new();
     for import in &module.imports {

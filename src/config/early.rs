@@ -107,7 +107,7 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// Creates the scope of a root module with the values of all its variables. A variable without one, and everything
+    /// Creates the scope of a root module with the values of all its variables. A reference to a variable without a value, or to anything
     /// that is not known before a plan, is an error.
     pub fn of_root(module: &'m Module, values: ConstValues, cwd: &'m str, workspace: &'m str) -> EarlyModule<'m> {
         EarlyModule {
@@ -117,7 +117,8 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// Makes variables that are not const known, in the language of OpenTofu.
+    /// In the language of OpenTofu, makes the values of variables that are not const, and the name of the workspace, available. In that of
+    /// Terraform, returns the scope unchanged.
     pub fn with_others(self, others: Others<'m>, workspace: &'m str) -> EarlyModule<'m> {
         if !Mode::current().has_opentofu() {
             return self;
@@ -202,7 +203,7 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// Evaluates an argument to text; `None` for null.
+    /// Evaluates an argument to text; `None` for null. A reference that the argument may not contain is an error.
     fn text(
         &self,
         expr: &Expr,
@@ -271,8 +272,8 @@ impl<'m> EarlyModule<'m> {
         value.as_str().map(|text| Some(text.into())).ok_or(Unusable)
     }
 
-    /// Returns true if every const variable has a value. A missing one has been reported; other values may be unknown because
-    /// of it.
+    /// Returns true if every const variable has a value. If one has none, that has been reported, and other values may be unknown as a
+    /// consequence.
     fn is_complete(&self) -> bool {
         let mut of_const = self.module.variables.values().filter(|v| v.is_const);
         of_const.all(|v| self.values.contains_key(&v.name))

@@ -131,7 +131,8 @@ fn is_evaluated(expr: &Expr) -> bool {
 }
 
 impl KnownRoot {
-    /// Replaces expressions that are not constant by their values.
+    /// Replaces the expressions of a block and of its nested blocks that are not constant by their values. An expression whose evaluation
+    /// fails stays, and its problems are returned.
     fn settle_body(&self, body: &mut Body) -> Diagnostics {
         let mut problems = Diagnostics::new();
         for attribute in &mut body.attributes {

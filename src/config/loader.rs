@@ -201,7 +201,7 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
         root_outputs(&root.module, &mut judged);
     }
     let config = Config { root };
-    // Parts that a syntax error may have garbled are not reported again.
+    // Problems inside of parts that a syntax error may have garbled are dropped, because they may be consequences of that error.
     let broken = config.broken_parts();
     let garbled = |d: &Diagnostic| {
         d.subject

@@ -14,7 +14,7 @@ pub(crate) struct Header {
     pub names: Vec<Arc<str>>,
 }
 
-/// The outermost blocks of a file.
+/// Returns the headers of the outermost blocks of a file.
 pub(crate) fn headers(body: &Body) -> impl Iterator<Item = Header> {
     body.blocks.iter().map(|block| {
         let names = match &*block.ty {
@@ -34,7 +34,8 @@ pub(crate) fn headers(body: &Body) -> impl Iterator<Item = Header> {
     })
 }
 
-/// Adds the names that an unreadable text may declare: the word that begins a line, and everything in quotes.
+/// Adds the names that a text which cannot be parsed may declare: the word at the beginning of each line, and every
+/// text in quotes.
 pub(crate) fn names_in_text(text: &str, names: &mut BTreeSet<Arc<str>>) {
     for line in text.lines() {
         let line = line.trim_start();

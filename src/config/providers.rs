@@ -239,7 +239,7 @@ fn check_passed(call: &ModuleCall, child: &ModuleNode, diagnostics: &mut Diagnos
                     ""
                 }
             );
-            // A warning if the provider can be guessed from the name, otherwise an error.
+            // Only a warning if the name implies the same provider that the module uses for it.
             let summary = "Reference to undefined provider";
             let diagnostic = if implied {
                 Diagnostic::warning(summary, detail)

@@ -22,7 +22,7 @@ pub struct SnapshotModule {
 }
 
 impl Snapshot {
-    /// Returns the files as a source to load from.
+    /// Returns the files as a source from which the configuration can be loaded, with the links that it needs.
     #[must_use]
     pub fn files(&self) -> MemoryFiles {
         let mut files = MemoryFiles::default();

@@ -255,7 +255,7 @@ fn split_subdir_owned(text: &str) -> (String, String) {
     (package, subdir.to_owned())
 }
 
-/// Expands the shorthand of an address.
+/// Expands the shorthand of an address to a URL. An address that is a URL is returned unchanged.
 fn normalise(os: Os, text: &str) -> Result<String, SourceAddressError> {
     let (force, address) = forced(text);
     // Paths on a drive are recognized before the scheme, because the letter of a drive looks like a scheme.

@@ -293,7 +293,7 @@ pub fn missing_variable(variable: &Variable) -> Diagnostic {
 }
 
 impl SetVariables {
-    /// Creates an empty result with the problems that concern no single variable.
+    /// Creates a result without values, but with the problems of reading the sources and of undeclared names.
     fn reported(&self, module: &Module) -> CollectedValues {
         let mut out = CollectedValues {
             sources: self.sources.clone(),

@@ -102,7 +102,8 @@ impl<'t> Edits<'_, 't> {
             .collect()
     }
 
-    /// Collects the edits of a body; `block` is the type of the outermost block around it.
+    /// Collects the edits of a body. `block` is `None` for the body of a file, the type of the block for the body of a
+    /// top-level block, and empty for deeper ones.
     fn body(&mut self, body: &Body, block: Option<&str>) {
         for attribute in &body.attributes {
             if block == Some("variable") && &*attribute.name == "type" {

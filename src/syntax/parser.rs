@@ -140,11 +140,11 @@ struct Parser<'t> {
     /// True if blocks are nested too deeply. The structure of the remaining text can then only be guessed, so nothing after that is
     /// reported.
     too_deep: bool,
-    /// True after an error until a whole block without errors was read: brackets may not match as they seem to.
+    /// True after an error until a block that begins in the first column was read without errors: brackets may not match as they seem to.
     in_doubt: bool,
     /// Column at which the item of the innermost body begins.
     item_column: u32,
-    /// Line of the last error and column of its item, until another item begins at that column.
+    /// Line of the last error and column of its item, until another item begins at that column or left of it.
     doubt: Option<(u32, u32)>,
     /// Matching brackets, computed at the first error.
     brackets: Option<recovery::Brackets>,

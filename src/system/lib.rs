@@ -5,7 +5,6 @@
 //!
 //! - [`files`]: modes, owners, identities, links; names of the extension traits are those of the standard library on Unix.
 //! - [`locks`]: locks of state files, which Terraform respects.
-//! - [`console`]: the terminal, and standard input as the place of answers.
 //! - [`groups`]: programs that end with all that they have started.
 //! - [`console`]: the terminal, and standard input for answers to questions.
 //! - [`user`]: names of the user and the machine.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct SocketRequest {
     /// Directory for the socket's file; by default that for temporary files.
     pub dir: Option<PathBuf>,
-    /// Group that may use the socket's file, by name or number.
+    /// Group that may use the socket's file: its name or ID.
     pub group: Option<String>,
     /// Ports for systems on which plugins listen on TCP. Port 0 means any free port.
     pub ports: RangeInclusive<u16>,

@@ -130,7 +130,7 @@ impl Os {
         }
     }
 
-    /// Returns the paths at which a tool has the user's CLI configuration.
+    /// Returns the paths at which a tool looks for the user's CLI configuration.
     #[must_use]
     pub fn cli_configuration(self, tool: Tool, surroundings: Surroundings<'_>) -> Option<CliPaths> {
         let Surroundings { home, variable, exists } = surroundings;

@@ -1,8 +1,8 @@
 //! Rules for the text of paths of every system, usable on any system.
 //!
-//! Paths inside of this program and in values of the language have `/` as separator on every system, as in Terraform. Windows
-//! takes both `/` and `\`, has a volume in front (`C:`, `\\server\share`), and prefixes (`\\?\`) that switch these rules off;
-//! the latter come from the system only, and are taken off again.
+//! Paths inside of this program and in values of the language have `/` as separator on every system, as in Terraform. Windows accepts both
+//! `/` and `\`, and paths can begin with a volume (`C:`, `\\server\share`). Functions of Windows may return a path with the prefix `\\?\`,
+//! which disables these rules; the prefix is removed.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,8 @@ pub fn to_slash(os: Os, path: &str) -> String {
     }
 }
 
-/// Replaces every separator by `/`, if the path is valid Unicode; on Windows it always is, unless names are damaged.
+/// Replaces every separator by `/`. A path that is not valid Unicode is returned unchanged; on Windows, that is only a path with unpaired
+/// surrogates.
 #[must_use]
 pub fn with_slashes(os: Os, path: PathBuf) -> PathBuf {
     match path.to_str() {

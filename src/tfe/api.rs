@@ -49,7 +49,7 @@ pub(crate) struct Api {
     pub integration: bool,
 }
 
-/// A document, and the server's description in the headers.
+/// A document, and the description of the server from the headers of the same answer.
 pub(crate) struct Answer {
     pub document: Json,
     pub server: Server,
@@ -143,19 +143,18 @@ impl Api {
         Ok(Answer { document, server })
     }
 
-    /// Gets a text that is not a document.
+    /// Gets a body that is not a JSON:API document, such as the output of a policy check.
     pub async fn text(&self, path: &str) -> Result<Vec<u8>, ApiError> {
         self.fetch(self.address(path)?, JSON_API).await
     }
 
-    /// Gets the content of an address from an answer. The address may be on another host.
+    /// Downloads from a URL that an answer contained. The URL may be on another host.
     pub async fn download(&self, address: &str) -> Result<Vec<u8>, ApiError> {
         self.fetch(self.address(address)?, "application/json").await
     }
 
     async fn fetch(&self, url: Url, accept: &str) -> Result<Vec<u8>, ApiError> {
-        // The token is sent only to its own host: logs and states are often on a storage host, at a signed
-        // address.
+        // The token is sent only to its own host: logs and states are often on a storage host, at a signed URL.
         let own = url.origin() == self.base.origin();
         let request = self.net.request(Method::GET, url).token(own.then_some(&self.token));
         let request = request
@@ -167,10 +166,10 @@ impl Api {
         accepted(&mut response, STATE_LIMIT).await
     }
 
-    /// Puts a content to an address from an answer.
+    /// Uploads a body by PUT to a URL that an answer contained.
     pub async fn upload(&self, address: &str, body: Vec<u8>) -> Result<(), ApiError> {
-        // The content is sent without the token: the address itself is a secret, and the storage host must not
-        // receive another one.
+        // The content is sent without the token: the URL itself is a secret, and the storage host must not receive
+        // another one.
         let request = self.net.request(Method::PUT, self.address(address)?);
         let request = request.header("accept", "application/json, */*");
         let request = request
@@ -181,7 +180,7 @@ impl Api {
         accepted(&mut response, LIMIT).await.map(drop)
     }
 
-    // The server sends the address, and other schemes could name a local file.
+    // The server sends the URL. Only `http` and `https` are accepted, because other schemes could name a local file.
     fn address(&self, address: &str) -> Result<Url, ApiError> {
         let url = self
             .base
@@ -258,7 +257,7 @@ pub(crate) fn items(document: &Json) -> impl Iterator<Item = &Json> {
     document.get("data").and_then(Json::as_array).into_iter().flatten()
 }
 
-/// Returns the number of the next page.
+/// Returns the number of the next page; `None` on the last one.
 pub(crate) fn next_page(document: &Json, page: u64) -> Option<u64> {
     let next = document.pointer("/meta/pagination/next-page").and_then(Json::as_u64);
     // A server that repeats a page number must not cause endless requests.

@@ -1,8 +1,8 @@
 //! The logs of plans and applies, read while they are written.
 //!
-//! A log is read in pieces, by its address with an offset and a limit. Servers put the control characters STX before
-//! its first byte and ETX after its last, so that a complete log is recognized. Older servers send neither; there the
-//! log ends when the plan or apply has ended and no more bytes come.
+//! A log is read in pieces, from its URL with an offset and a limit. Servers put the control characters STX before its
+//! first byte and ETX after its last, so that a complete log is recognized. Older servers send neither; there the log
+//! ends when the plan or apply has ended and no more bytes come.
 
 use std::time::Duration;
 

@@ -151,7 +151,7 @@ pub struct RunPlan {
     pub has_changes: bool,
     /// Set if configuration was generated for imported objects.
     pub generated_configuration: bool,
-    /// Address of the log.
+    /// URL of the log.
     pub(crate) log: Option<String>,
 }
 
@@ -328,9 +328,9 @@ impl Connection {
         Ok(texts.filter(|text| !text.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Counts the runs of the workspace that must end before this one. The server lists the newest runs first, so these
-    /// are the runs after this one in the list, up to the workspace's current run. Planned runs do not count for a run
-    /// that is only a plan.
+    /// Counts the runs of the workspace that must end before this one starts. The server lists the newest runs first,
+    /// so these are the runs after this one in the list, up to the workspace's current run. Planned runs do not count
+    /// for a run that is only a plan.
     ///
     /// # Errors
     /// The runs cannot be listed.

@@ -29,7 +29,7 @@ pub struct TaskResult {
     pub status: String,
     pub level: String,
     pub message: String,
-    /// Address of a page with more details.
+    /// URL of a page with more details.
     pub url: String,
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::api::{self, ApiError, part};
 use crate::{Connection, Workspace};
 
-/// Part of the error message of a server that does not provide upload addresses.
+/// Part of the error message of a server that does not provide upload URLs.
 const NO_UPLOADS: &str = "param is missing or the value is empty: state";
 
 /// Serial and lineage of a state.

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::api::{self, ApiError, data, items, object, part, related, truth};
 use crate::{Connection, Kind, Mapping, Tags};
 
-/// Pauses before a lock is released again while a state is still being processed: the first, and the longest.
+/// Pauses between attempts to release a lock while the server is still processing a state: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
@@ -197,7 +197,7 @@ impl Connection {
         Ok(workspace)
     }
 
-    /// Finds the identifier of a project.
+    /// Finds the ID of a project; `None` if there is no such project or the server has no projects.
     async fn project(&self, name: &str) -> Result<Option<String>, ApiError> {
         let path = self.path(&format!("projects?filter%5Bnames%5D={}", part(name)));
         let document = match self.api.get(&path).await {
@@ -323,7 +323,7 @@ impl Connection {
     /// Locks a workspace.
     ///
     /// # Errors
-    /// Somebody holds the lock, or the request failed.
+    /// The workspace is already locked, or the request failed.
     pub async fn lock(&self, workspace: &Workspace) -> Result<(), LockProblem> {
         let path = format!("workspaces/{}/actions/lock", part(&workspace.id));
         // The body is not a JSON:API document, although its media type says so.

@@ -99,7 +99,7 @@ fn named(text: &str) -> Vec<String> {
 /// Items that a file re-exports from the files below it, and these files.
 type Exports = BTreeMap<String, Module>;
 
-/// Returns the absolute path of a path in a file.
+/// Resolves `crate`, `self` and `super` in a path of the file `from`. Returns the path from the root of the crate.
 fn absolute(path: &str, from: &Module) -> Module {
     let mut base: Option<Module> = None;
     for part in path.split("::").filter(|part| !part.is_empty()) {

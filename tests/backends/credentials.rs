@@ -43,7 +43,7 @@ pub struct Table {
 
 /// Names with values. Values, arguments and expected lines can contain these placeholders:
 ///
-/// - `{url}`: the cloud's address; `{host}`: its name and port.
+/// - `{url}`: the cloud's URL; `{host}`: its name and port.
 /// - `{dir}`: the working directory; `{home}`: the home directory.
 /// - `{pem}`: a private key; `{key}`: the same key, escaped as in JSON.
 /// - `{sha1:TEXT}`: the checksum of a text.

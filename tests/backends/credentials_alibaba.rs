@@ -89,7 +89,8 @@ fn bucket(request: &Request) -> (Option<String>, Reply) {
     (Some(format!("oss{wrong} by {}", with_token(key, token))), reply)
 }
 
-/// Answers the role service. Terraform sends parameters in the query, too.
+/// Fake STS endpoint (AssumeRole). Reads parameters from the query as well as from the body, because Terraform also sends some in the
+/// query.
 fn role(request: &Request) -> (Option<String>, Reply) {
     let query = request.line.split_once('?').map_or("", |(_, query)| query);
     let query = query.split(' ').next().unwrap_or_default();

@@ -22,7 +22,7 @@ pub const TABLE: Table = Table {
 
 const KEYS: Pairs = &[("AWS_ACCESS_KEY_ID", "ENV"), ("AWS_SECRET_ACCESS_KEY", "ENV-secret")];
 
-/// Endpoints by their sources, the one with the highest precedence first.
+/// Profile with an endpoint for all services, and a section with endpoints for STS and S3.
 const ENDPOINTS: &str = "[profile one]\nservices = mine\nendpoint_url = {url}/profile\naws_access_key_id = ONE\n\
                          aws_secret_access_key = ONE-secret\n[services mine]\nsts =\n  endpoint_url = {url}/sts-of-profile\ns3 =\n  \
                          endpoint_url = {url}/s3-of-profile\n";

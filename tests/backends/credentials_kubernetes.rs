@@ -192,7 +192,7 @@ const FILES: Pairs = &[
     ("fail", "#!/bin/sh\necho \"no login\" >&2\nexit 4\n"),
 ];
 
-/// A certificate file without the cloud's certificate, so that the cloud is not trusted.
+/// Environment whose certificate file does not exist, so that no server certificate is trusted.
 const NOBODY_TRUSTED: Pairs = &[("SSL_CERT_FILE", "{dir}/none.pem")];
 
 /// Expected difference: Terraform uses a host from arguments only if there is also a kubeconfig file.

@@ -21,7 +21,7 @@ struct Fault {
 
 struct Store {
     ty: &'static str,
-    /// Arguments of the block; `ADDRESS` is the server's address, `HOST` its name and port, `SCHEME` its scheme.
+    /// Arguments of the block; `ADDRESS` is the server's URL, `HOST` its name and port, `SCHEME` its scheme.
     settings: &'static str,
     /// Additional variables, with the same placeholders.
     environment: &'static [(&'static str, &'static str)],
@@ -294,7 +294,7 @@ const STORES: &[Store] = &[
     },
 ];
 
-/// Returns a working directory whose state is in the store behind an address.
+/// Returns a working directory whose configuration uses the store as its backend, at `address`, a URL.
 fn place(store: &Store, address: &str, proxy: Option<u16>, certificate: Option<&str>) -> Workspace {
     let (scheme, host) = address.split_once("://").expect("an address");
     let filled = |text: &str| {

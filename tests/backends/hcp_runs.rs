@@ -13,7 +13,7 @@ const JSON_API: &str = "application/vnd.api+json";
 /// Length of a piece of a log, in bytes.
 const PIECE: usize = 100;
 
-/// Course of the runs that are started.
+/// Settings for the runs that clients start: their logs, statuses and results.
 #[derive(Clone)]
 pub struct Script {
     pub plan_log: String,
@@ -26,7 +26,7 @@ pub struct Script {
     pub cost: Option<Value>,
     /// Scope and status of the policy check.
     pub policy: Option<(&'static str, &'static str)>,
-    /// A stage of tasks: its place, its result, and attributes of the tasks' results.
+    /// A task stage: its name, such as `post_plan`, its status, and attributes of the tasks' results.
     pub stage: Option<(&'static str, &'static str, Vec<Value>)>,
     /// Text of a warning.
     pub warning: Option<&'static str>,

@@ -19,7 +19,7 @@ pub struct Lab {
     pub named_locks: bool,
     /// Another program that has this backend.
     pub peer: Tool,
-    /// Another program whose records have the same arguments.
+    /// The Terraform release whose record of the backend (`.terraform/terraform.tfstate`) has the same arguments.
     pub recorder: Tool,
     /// Server, which ends with the lab.
     pub server: Box<dyn Any>,

@@ -46,7 +46,7 @@ fn objects(disk: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&String, &
     disk.iter().filter(|(name, _)| name.starts_with("out/"))
 }
 
-/// Restores the directory as it was found.
+/// Writes the files after a power cut: the journals in `found`, and in `real` the files that stand for remote objects.
 fn restore(w: &Workspace, found: &BTreeMap<String, Vec<u8>>, real: &BTreeMap<String, Vec<u8>>) {
     for directory in ["out", ".terraform/journals"] {
         // The directory may not exist.

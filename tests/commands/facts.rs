@@ -19,7 +19,7 @@ impl Masks {
         }
     }
 
-    /// Replaces all identifiers by one name, and the names of both programs by one.
+    /// Replaces the working directory by `DIR`, each UUID by `ID`, and Terraform's name by Monoform's.
     pub fn text(&self, text: &str) -> String {
         let text = text.replace(&self.dir, "DIR");
         let text = text.replace("Terraform", "Monoform").replace("terraform ", "monoform ");

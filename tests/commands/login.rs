@@ -28,7 +28,8 @@ fn programs() -> Vec<String> {
 
 type Bodies = Arc<Mutex<Vec<String>>>;
 
-/// Starts a host with both ways to get a token. It records the bodies of requests.
+/// Starts a fake host that supports login by OAuth and by a token that the user pastes. It records the bodies of
+/// requests for tokens.
 fn host(services: &'static str) -> (Server, Bodies) {
     let bodies = Bodies::default();
     let posted = bodies.clone();

@@ -480,7 +480,8 @@ fn documents_that_only_we_have() {
     );
 }
 
-/// A plan that invokes such an action fails before it begins. So there is no summary, as in Terraform 1.16.
+/// A plan that invokes an action which is not configured fails before planning. So it prints no summary, as in
+/// Terraform 1.16.
 fn an_action_that_is_not_configured() {
     let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
     let invoke = "-invoke=action.local_command.a";

@@ -46,7 +46,7 @@ fn crash_test(w: &Workspace) -> CrashTest<'_> {
 
 const VARIABLES: [&str; 2] = ["-var=objects=4", "-var=version_of_all=1"];
 
-/// Returns the files that hold a state, by the names that messages have.
+/// Returns the paths of the files that hold a state or its changes, with links resolved, for `strace`.
 fn files_of(w: &Workspace) -> Vec<PathBuf> {
     let dir = w.dir().canonicalize().expect("a directory");
     [

@@ -1,4 +1,4 @@
-//! Configurations in the JSON syntax: errors are Terraform's, in the same place.
+//! Configurations in the JSON syntax: errors are Terraform's, at the same positions.
 //!
 //! `json_syntax.json` holds documents and the output of `terraform validate -json` for each. To record it again, run the
 //! test with `RECORD_WITH_TERRAFORM=1` and terraform on the PATH.
@@ -9,7 +9,7 @@ use support::{Workspace, monoform};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/json_syntax.json");
 
-/// Returns severity, summary and place of each diagnostic of a document.
+/// Returns severity, summary and range of each diagnostic of a document.
 fn said(program: &str, document: &str) -> Value {
     let w = Workspace::with(&[("main.tf.json", document)]);
     let ran = w.run_program(program, &["validate", "-json"]);

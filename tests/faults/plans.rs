@@ -161,7 +161,7 @@ fn one_made_by_terraform() {
             &["terraform.plan", "Terraform"],
         );
     }
-    // Terraform applies Monoform's plan, too.
+    // Terraform refuses Monoform's plan, too.
     w.run_program("terraform", &["apply", "-no-color", "the.plan"])
         .fails_with(&["the.plan"]);
     assert!(!w.exists("terraform.tfstate"));

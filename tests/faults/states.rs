@@ -216,7 +216,7 @@ resource "terraform_data" "a" {
         saved["resources"][0]["instances"][0]["attributes"]["input"]["value"],
         "precious"
     );
-    // The next run names the file until the state has its content.
+    // Each later run names the rescue file, until the state has the content of that file.
     std::fs::remove_file(w.dir().join("states")).expect("a file");
     std::fs::create_dir(w.dir().join("states")).expect("a directory");
     let state = w.dir().join("states/s.tfstate");

@@ -98,7 +98,7 @@ pub fn executable(kind: &str) -> PathBuf {
     named
 }
 
-/// A workspace with one variant of the provider in one place.
+/// A workspace for which one variant of the provider is found in one [`Place`].
 struct Setting {
     w: Workspace,
     address: String,
@@ -273,7 +273,7 @@ impl Setting {
     }
 }
 
-/// Returns the configuration at its first and at later stages.
+/// Returns the configuration of a stage: the first creates objects, the second moves and imports some.
 fn configuration(kind: &Kind, address: &str, size: u32, stage: u32) -> String {
     let k = kind.name;
     let mut out = format!(

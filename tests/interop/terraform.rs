@@ -221,7 +221,7 @@ fn without_secret_output(paragraph: &str) -> String {
     kept.join("\n")
 }
 
-/// Beginnings of paragraphs with the same explanation in the words of each program.
+/// Beginnings of equivalent paragraphs that each program words for itself: Monoform's, then Terraform's.
 const EXPLANATIONS: &[(&str, &str)] = &[
     ("Note: This plan is not saved.", "Note: You didn't use the -out option"),
     (
@@ -243,7 +243,7 @@ const EXPLANATIONS: &[(&str, &str)] = &[
     ("Terraform compared every object", "Terraform has compared your real"),
 ];
 
-/// Returns true for paragraphs that are equal, or have the same explanation.
+/// Returns true if the paragraphs are equal, or if [`EXPLANATIONS`] lists their beginnings as equivalent.
 fn alike(ours: &str, theirs: &str) -> bool {
     let explain = |(own, other): &(&str, &str)| ours.starts_with(own) && theirs.starts_with(other);
     ours == theirs || EXPLANATIONS.iter().any(explain)

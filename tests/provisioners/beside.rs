@@ -1,5 +1,5 @@
-//! The same configurations under Terraform, which has both provisioners built in: the same files and modes, lines, statuses,
-//! states.
+//! Compares the provisioners `file` and `remote-exec` of Monoform and Terraform, which has both built in: copied files and their modes,
+//! output lines, statuses of objects, and states.
 
 use std::path::Path;
 use std::time::Instant;

@@ -20,7 +20,8 @@ pub fn user() -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Returns true if a server can have its own passwords: they are mounted over those of the machine, in a mount namespace.
+/// Returns true if an sshd can run with its own `/etc/shadow`, which is bind-mounted in a private mount namespace. That requires root and a
+/// PAM configuration for sshd.
 pub fn may_give_passwords() -> bool {
     let status = Command::new("unshare")
         .args([

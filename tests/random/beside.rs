@@ -103,7 +103,7 @@ fn is_stuck(step: &Value) -> bool {
     })
 }
 
-/// Makes a sequence of changes and commands, as users have.
+/// Generates a random scenario: changes of the configuration, and the commands after each change.
 fn scenario(seed: u64) -> Scenario {
     let mut r = Random::new(seed ^ 0xbe51de);
     let mut model = Model::random(&mut r, Dialect::Builtin, 6);

@@ -133,8 +133,8 @@ fn plans_are_saved_and_carried_out_and_settle() {
     }
 }
 
-/// Whenever the apply is killed, the state and the results in the journal can be read: every object is either from before or from the
-/// configuration. The lock of the killed run does not block the next run, which completes the apply.
+/// Whenever the apply is killed, the state and the results in the journal can be read: every object is either as it was before the apply or
+/// as in the configuration. The lock of the killed run does not block the next run, which completes the apply.
 fn killed_at_any_time_it_leaves_a_state_that_can_be_used() {
     for seed in seeds(6) {
         let mut r = Random::new(seed ^ 0x6b11);

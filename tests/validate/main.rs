@@ -5,9 +5,9 @@
 //! line `-- file --`, which begins another file. `== name | reason` marks a case in which Monoform reports more than Terraform
 //! does: it must be invalid here, whatever Terraform reports.
 //!
-//! In `cases/since-1.11.txt` and the collections whose names begin like that, about features that Terraform 1.16 has and 1.11.4
-//! does not, all diagnostics are compared. Everything is recorded with `terraform-1.16`, except a few mistakes in calls of local
-//! modules: 1.11.4 reports them, while 1.16 reports that the module is not installed, as its `init` ends before.
+//! All diagnostics are compared in the collections whose names begin with `since-1.11`. They are about features that Terraform 1.16 has and
+//! 1.11.4 lacks. Everything is recorded with `terraform-1.16`, except for a few mistakes in calls of local modules: 1.11.4 reports these
+//! mistakes, while 1.16 reports that the module is not installed, because its `init` fails first.
 //!
 //! `several/` holds configurations with several independent mistakes each, in the same form. Monoform's report of them is pinned,
 //! word for word, in the `.golden` file beside each collection (`MONOFORM_GOLDEN=1 cargo test --test validate` rewrites it; read

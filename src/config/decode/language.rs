@@ -37,7 +37,8 @@ pub(crate) fn compatible_versions(body: &Body) -> Vec<Constraint> {
 }
 
 impl Decoder<'_> {
-    /// Checks a `language` block. Its constraints were compared with the version before: see [`compatible_versions`].
+    /// Checks a `language` block. Its version constraints have been compared with OpenTofu's version already: see
+    /// [`compatible_versions`].
     pub(super) fn language_block(&mut self, block: Block) {
         if self.overriding {
             self.diagnostics.push(

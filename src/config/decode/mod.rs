@@ -100,7 +100,7 @@ const TOP: BodySpec<'static> = BodySpec {
     ],
 };
 
-/// Returns the outermost blocks in the language of the mode.
+/// Returns the spec of the top-level blocks. It has no `language` blocks in the mode of Terraform.
 fn top() -> BodySpec<'static> {
     match Tool::current().has_opentofu() {
         true => TOP,

@@ -150,8 +150,8 @@ impl Decoder<'_> {
         })
     }
 
-    /// Returns the value of `destroy` for a removed block without `lifecycle`: Terraform destroys the object, OpenTofu
-    /// forgets it.
+    /// Returns the value of `destroy` for a removed block without `lifecycle`. Terraform destroys the object in this
+    /// case (`None`), and OpenTofu forgets it (`Some(false)`). Modes other than Terraform's warn about the difference.
     fn removed_without_lifecycle(&mut self, range: &Range) -> Option<bool> {
         let mode = Tool::current();
         let (destroy, what) = match mode {

@@ -375,7 +375,8 @@ pub(crate) fn depends_on(attribute: Option<Attribute>, diagnostics: &mut Diagnos
     out
 }
 
-/// Reads a literal as a traversal: `null` is a name in `null.other`, an alias of the provider `null`.
+/// Returns the traversal that begins with a keyword (`true`, `false` or `null`), such as `null.other`, an alias of the
+/// provider `null`. `None` for other expressions.
 pub(crate) fn keyword_traversal(expr: &Expr) -> Option<Traversal> {
     match expr {
         Expr::Literal { value, range } => {
@@ -401,7 +402,7 @@ pub(crate) fn keyword_traversal(expr: &Expr) -> Option<Traversal> {
     }
 }
 
-/// Splits `name.alias[key]` into the name of the provider configuration and the key.
+/// Splits `name.alias[key]` into the traversal `name.alias` and the key. `None` if the expression has no key.
 fn keyed_provider(expr: &Expr) -> Option<(Traversal, Expr)> {
     // Names such as `null` are literals to the parser.
     let plain = |expr: &Expr| match expr {

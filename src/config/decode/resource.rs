@@ -334,7 +334,8 @@ impl Decoder<'_> {
 
     /// Reports conditions that refer to their own resource by name.
     fn condition_avoids_itself(&mut self, rule: &CheckRule, kind: &str, resource: &addrs::Resource) {
-        // Before the operation the object does not exist; after it, `self` is the instance that is checked.
+        // Before the operation, the object may not exist. After it, a postcondition refers to the checked instance as
+        // `self`.
         let early = "A precondition is checked before its object is there, so it cannot refer to it. A postcondition can, by \
                      the name self.";
         for expr in [&rule.condition, &rule.error_message] {

@@ -49,8 +49,8 @@ fn lines(diagnostics: &syntax::Diagnostics) -> Vec<String> {
     diagnostics.iter().map(line).collect()
 }
 
-/// File source whose variable file has other content at every read: the number of the read. Only the module "1"
-/// exists.
+/// File source whose variable file contains the number of the current read, so that its content changes with every
+/// read. Only the module "1" exists.
 struct Changing(AtomicU32);
 
 impl FileSource for Changing {

@@ -23,7 +23,7 @@ struct Parsed {
     losses: Losses,
 }
 
-/// A version constraint of a module that this program does not meet.
+/// A version constraint of a module that the version of this program does not satisfy.
 struct Unmet {
     constraint: Constraint,
     /// True if the constraint is for OpenTofu.
@@ -207,7 +207,8 @@ impl Loader<'_> {
         assemble::module(dir, files, primary, overriding, &mut self.diagnostics)
     }
 
-    /// Records the names that a module may declare in blocks with errors.
+    /// Records the names that blocks with errors may declare, and whether such a block makes provider configurations
+    /// doubtful.
     fn note_losses(&mut self, headers: &[Header], errors: Vec<Range>, losses: &mut Losses) {
         for place in errors {
             let at = headers.iter().find(|h| surrounds(&h.range, &place));

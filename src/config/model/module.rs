@@ -22,7 +22,7 @@ pub struct Module {
     /// Directory, relative to the working directory, as `path.module` returns it: `.`, `modules/a`, `../x`.
     pub source_dir: Arc<str>,
     pub files: Vec<ModuleFile>,
-    /// True if the module requires another version of the tool. Nothing else of it is decoded then.
+    /// True if the module requires another version of the tool. Such a module is not decoded.
     pub(crate) refused: bool,
     /// Names and parts that are missing in the module because of errors.
     pub losses: Losses,

@@ -33,7 +33,7 @@ pub struct ModuleCall {
     pub depends_on: Vec<Reference>,
     /// Provider configurations passed to the module; `None` without the argument.
     pub providers: Option<Vec<PassedProvider>>,
-    /// True if deprecated values used in the module, or in modules it calls, are not warned about.
+    /// True if the use of deprecated values in the module, and in the modules that it calls, causes no warnings.
     pub ignore_nested_deprecations: bool,
     /// Range of the block's header.
     pub range: Range,

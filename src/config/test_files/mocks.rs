@@ -136,7 +136,8 @@ impl TestDecoder<'_> {
         Some(out)
     }
 
-    /// Adds the mocks and overrides of a directory's files, except those that the block itself has.
+    /// Adds the mocks and overrides in the files of a directory, except for types and targets for which the block
+    /// itself has one.
     fn external(&mut self, dir: &str, at: &Range, out: &mut MockProvider) {
         let mut all = MockProvider {
             resources: BTreeMap::new(),

@@ -148,7 +148,8 @@ fn mock_data(
         .collect()
 }
 
-/// Lists the test files of a directory, sorted. In the test directory, hidden files count.
+/// Lists the test files of a directory, sorted. Hidden files and backup files of editors are among them; [`read`] leaves
+/// these out for the directory of the root module.
 fn names(files: &dyn FileSource, dir: &str, shown: &str, explicit: bool, diagnostics: &mut Diagnostics) -> Vec<String> {
     let mut names = match files.list(dir) {
         Ok(names) => names,

@@ -99,7 +99,8 @@ fn value(variable: &Variable, stored: &StoredValue, out: &mut CollectedValues) -
     let found = evaluate(variable, &Given { content, source }, out);
     let is_error = |d: &Diagnostic| d.is_error();
     if found.is_none() && out.diagnostics.0.iter().skip(errors).any(is_error) {
-        // Diagnostics with ranges are dropped, because they would point into a text that the user does not have.
+        // These diagnostics are replaced by one without a range, because the user has no file with the text of the
+        // expression.
         out.diagnostics.0.truncate(errors);
         out.diagnostics.push(invalid(name));
     }

@@ -139,7 +139,8 @@ pub fn conditional_mismatch(yes: &Type, no: &Type) -> String {
                 return format!("in the tuple element {i}: {}", conditional_mismatch(a, b));
             }
         }
-        // The names of other element types show the difference.
+        // Only objects and tuples need a closer comparison: for other element types, the names of the types show the
+        // difference.
         (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Map(a), Type::Map(b))
             if matches!(
                 (&**a, &**b),

@@ -80,7 +80,8 @@ impl Big {
         Some(Big::round(negative, UBig::from(mantissa), exponent, false, precision))
     }
 
-    /// Rounds `mantissa * 2^exponent`, or slightly more if `more` is true, half to even to the precision.
+    /// Rounds `mantissa * 2^exponent` to `precision` bits, half to even. If `more` is true, the exact number is
+    /// slightly greater, so a half is rounded up.
     pub fn round(negative: bool, mantissa: UBig, exponent: i64, more: bool, precision: u32) -> Big {
         let (mut mantissa, mut exponent) = (mantissa, exponent);
         let bits = mantissa.bit_len();
@@ -186,8 +187,8 @@ impl Big {
                 },
             ) => ((m, *e), (n, *f)),
         };
-        // If one number is wholly below the last bit of the other's rounded form, only its presence matters. This
-        // bounds the shift by which the mantissas are aligned.
+        // If one number is smaller than any bit of the rounded result, it affects only the direction of rounding, and
+        // is not added exactly. This bounds the shift by which the mantissas are aligned.
         let window = i64::from(precision) * 2 + 4;
         let (top_m, top_n) = (e + m.bit_len() as i64, f + n.bit_len() as i64);
         if top_m - window > top_n.max(f) && e - window > top_n {

@@ -84,7 +84,7 @@ fn representable(number: Big) -> Option<Big> {
     matches!(number.magnitude, Magnitude::Finite { .. }).then_some(number)
 }
 
-/// Reads an exponent, clamped to a range in which sums of a few cannot overflow.
+/// Reads an exponent, clamped to a range in which the sum of a few exponents cannot overflow.
 fn parse_exponent(text: &str) -> Option<i64> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -163,7 +163,8 @@ pub(super) fn exact(mantissa: &UBig, exponent: i64) -> Decimal {
     decimal
 }
 
-/// Returns the fewest digits within half a unit in the last binary place.
+/// Returns the shortest decimal that differs from `mantissa * 2^exponent` by at most half a unit in the last binary place, so that it is
+/// parsed as the same number.
 fn shortest_digits(mantissa: &UBig, exponent: i64, precision: u32) -> Decimal {
     let mut decimal = exact(mantissa, exponent);
     // The mantissa gets one bit more than its precision, so that 1 is half a unit.

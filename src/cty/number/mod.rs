@@ -406,7 +406,7 @@ impl PartialEq for Number {
 
 impl Eq for Number {}
 
-/// Compares by value, except that equal numbers are always equal.
+/// Compares by value, but numbers that are equal by `==` always compare as equal.
 impl PartialOrd for Number {
     fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
         if self == other {

@@ -208,7 +208,8 @@ impl Decoder {
         }
     }
 
-    /// Checks that the references of an expression in the content of a dynamic block name declared objects.
+    /// Reports references to undeclared objects in the content of a dynamic block. Returns true if there are none.
+    /// Elsewhere, references have been checked already.
     fn refers_to_what_is_there(&mut self, expr: &Expr, context: &Context<'_>) -> bool {
         if self.iterators.is_empty() {
             return true;

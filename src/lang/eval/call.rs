@@ -117,7 +117,8 @@ impl ExpressionEvaluator {
         Ok(args)
     }
 
-    /// Returns the arguments as expressions. Only one that is to be expanded is evaluated.
+    /// Returns the arguments unevaluated, except for a last argument that is expanded with `...`: that argument is
+    /// evaluated.
     pub(super) fn unevaluated<'e>(
         &mut self,
         call: &'e Call,
@@ -401,7 +402,8 @@ fn unknown_function(call: &Call, hidden: Option<&str>) -> Diagnostic {
     problem.at(&call.name_range).within(&call.range)
 }
 
-/// Builds the error for an invalid argument. Functions of providers have no parameter names here.
+/// Builds the error for an invalid argument. It names the parameter of a built-in function; `function` is `None` for a
+/// provider function, and the error then has the argument's position.
 fn invalid_argument(
     call: &Call,
     function: Option<&Function>,

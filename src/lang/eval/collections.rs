@@ -92,7 +92,7 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// Returns the elements to iterate over and the marks of the whole. The error is the result of the iteration:
+    /// Returns the elements to iterate over and the marks of the collection. The error is the result of the iteration:
     /// unknown after an error or for an unknown collection.
     pub(super) fn elements(
         &mut self,
@@ -116,7 +116,8 @@ impl ExpressionEvaluator {
         }
         let marks = value.marks();
         if *value.ty() == Type::Dynamic {
-            // The instances are not known yet, so the `for` does not use a deprecated value of them yet.
+            // The elements are not known yet, so the `for` has not used a deprecated value. The mark would cause a
+            // warning.
             return Err(Value::dynamic().with_marks(marks.without_deprecations()));
         }
         if value.ty().is_primitive() {

@@ -137,7 +137,7 @@ pub(crate) fn evaluate_template(template: &Expr, context: &Context<'_>, depth: u
     (value, evaluator.finish())
 }
 
-/// Describes a value that does not convert, with the path inside of it.
+/// Describes a failed conversion, with the path to the part of the value that does not convert.
 #[must_use]
 pub fn describe_convert_error(error: &cty::ConvertError) -> String {
     if error.path.0.is_empty() {

@@ -67,7 +67,8 @@ impl ExpressionEvaluator {
         }
     }
 
-    /// Evaluates an expression that may fail. Static errors are reported nevertheless.
+    /// Evaluates an argument of `try` or `can`, and returns its dynamic errors instead of reporting them. Static errors
+    /// are reported.
     fn attempt(&mut self, arg: Unevaluated<'_>, context: &Context<'_>) -> (Value, syntax::Diagnostics) {
         match arg.value {
             Some(value) => (value, syntax::Diagnostics::new()),

@@ -71,7 +71,8 @@ impl Encoding {
                 let byte = |c: char| table.iter().position(|t| *t == c).and_then(|i| u8::try_from(i).ok());
                 text.chars()
                     .map(|c| {
-                        // Mainframe tables move ASCII, so the code of a character is its own only if the table says so.
+                        // The tables of mainframes assign other bytes to the ASCII characters, so the table is
+                        // consulted even for these.
                         if c.is_ascii() && table[c as usize] == c {
                             u8::try_from(c).ok()
                         } else {

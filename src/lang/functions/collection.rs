@@ -281,7 +281,8 @@ fn contains(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResul
         match ops::equals(item, &args[1]).as_bool() {
             Some(true) => return Ok(Value::bool(true)),
             Some(false) => {}
-            // An unknown element may be equal to the value, unless another element certainly is.
+            // An unknown element may be equal to the value. The search continues, because a later element may certainly
+            // be equal.
             None => open = true,
         }
     }
@@ -501,7 +502,8 @@ fn slice_bounds(args: &[Value], length: usize) -> CallResult<(usize, usize)> {
     ))
 }
 
-/// Returns a text that two known values of one type have in common only if they are equal.
+/// Returns a text that identifies a known value among the values of its type: two values have the same text if they are
+/// equal.
 fn identity(value: &Value) -> String {
     match (value.as_str(), value.as_number().filter(|n| n.is_integer())) {
         (Some(text), _) => format!("s{text}"),

@@ -105,7 +105,7 @@ fn to(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
     })
 }
 
-/// Replaces every ephemeral part of a value by null.
+/// Replaces every ephemeral part of a value by null. An unknown value stays unknown and only loses the mark.
 fn ephemeral_as_null(value: &Value) -> Value {
     if !value.deep_marks().is_ephemeral() {
         return value.clone();

@@ -260,7 +260,7 @@ impl Time {
     }
 }
 
-/// Returns a time of RFC 3339 in its usual form; `None` if it is invalid.
+/// Returns a time of RFC 3339 without fractions of a second, and with `Z` for a zero offset; `None` if it is invalid.
 pub(super) fn normal(text: &str) -> Option<String> {
     Time::parse(text).ok().map(|t| t.rfc3339())
 }

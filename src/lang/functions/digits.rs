@@ -10,7 +10,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// Returns all digits.
+    /// Returns all digits of the exact value, or the shortest ones if the number has no exact digits.
     fn exact(number: &Number) -> Digits {
         match number.exact_digits() {
             Some((negative, digits, point)) => Digits {

@@ -183,7 +183,8 @@ fn apply(format: &str, args: &[Value]) -> CallResult<Text> {
     })
 }
 
-/// Offsets count from the beginning of the format, so one is added for the percent sign.
+/// Parses a verb. `text` begins after the percent sign, which is at byte `offset` of the format. Returns the verb and the
+/// text after it.
 fn parse(text: &str, offset: usize) -> CallResult<(Verb, &str)> {
     let mut verb = Verb::default();
     let mut chars = text.char_indices().peekable();
@@ -326,7 +327,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), ValueError> {
 /// Cuts a text to `precision` characters. A precision of zero means none.
 fn cut(verb: &Verb, text: &str) -> String {
     match verb.precision {
-        // The width counts grapheme clusters, as all lengths of text in the language do.
+        // The precision counts grapheme clusters, as all lengths of text in the language do.
         Some(n) if n > 0 => clusters(text).into_iter().take(n).collect(),
         _ => text.to_owned(),
     }

@@ -42,8 +42,8 @@ pub(super) fn count(text: &str) -> usize {
     }
 }
 
-/// Returns true if a letter after a mark begins a new cluster: all letters but the vowels and finals of Hangul, and
-/// the vowels of Thai and Lao that count as marks.
+/// Returns true if a letter after a mark begins a new cluster: all letters except ASCII, Hangul Jamo, and the vowels
+/// SARA AM of Thai and AM of Lao.
 fn is_separate_letter(c: char) -> bool {
     let joins = matches!(u32::from(c), 0x1100..=0x11ff | 0xa960..=0xa97f | 0xd7b0..=0xd7ff | 0xe33 | 0xeb3);
     !joins && !c.is_ascii() && LETTER.is_match(c.encode_utf8(&mut [0; 4]))

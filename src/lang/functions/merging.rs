@@ -294,7 +294,7 @@ fn merge(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
         if let Some(entries) = arg.entries() {
             out.extend(entries.map(|(k, v)| (k.clone(), v.clone())));
         } else {
-            // A later argument may have any key, so the result is unknown.
+            // The unknown argument may have any key, so the result is unknown.
             return Ok(Value::unknown_not_null(ty.clone()).with_marks(marks));
         }
     }

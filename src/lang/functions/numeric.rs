@@ -57,8 +57,8 @@ fn double(args: &[Value], f: fn(f64, f64) -> f64) -> CallResult {
         .ok_or_else(|| CallError::failed("the result is not a number"))
 }
 
-/// Raises a number to a power with the bits of Go's math.Pow: the fraction of the exponent by logarithm, the rest by
-/// squaring. The results are part of the state.
+/// Raises a number to a power with the same result as Go's math.Pow, bit for bit, because results are stored in states.
+/// The fraction of the exponent is applied by logarithm, the rest by squaring.
 fn power(x: f64, y: f64) -> f64 {
     let special = x == 0.0 || x == 1.0 || y == 0.0 || y == 1.0 || !x.is_finite() || !y.is_finite();
     let size = y.abs();
@@ -108,8 +108,8 @@ fn power(x: f64, y: f64) -> f64 {
     result * two(half) * two(exponent - half)
 }
 
-/// Natural logarithm with the bits of fdlibm's series, which Go uses. Other libraries round better, but results of
-/// `log` are part of the state.
+/// Natural logarithm by the series of fdlibm, as in Go, with the same result bit for bit. Other libraries round better,
+/// but results of `log` are stored in states.
 fn logarithm(x: f64) -> f64 {
     const SERIES: [f64; 7] = [
         f64::from_bits(0x3fe5_5555_5555_5593),

@@ -1,10 +1,9 @@
 //! `rsadecrypt`: RSA with the padding of PKCS #1 v1.5, and private keys in PEM form.
 //!
-//! Keys come in three formats: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is done by the library
-//! for numbers. The cryptography library of the TLS connections refuses keys below 2048 bits, which this function
-//! accepts, and another RSA library would add its own arithmetic for a single exponentiation. The exponentiation does
-//! not run in constant time: an observer who could measure it runs on the machine of the configuration that holds the
-//! key.
+//! Keys come in three formats: PKCS #1, PKCS #8 and OpenSSH's own, all in PEM. The arithmetic is that of `dashu_int`.
+//! The cryptography library of the TLS connections refuses keys below 2048 bits, which this function accepts, and
+//! another RSA library would add its own arithmetic for a single exponentiation. The exponentiation does not run in
+//! constant time: only a process on the same machine could measure its time, and the key is on that machine.
 
 use base64::Engine;
 use cty::Value;
@@ -112,7 +111,8 @@ impl Key {
         }
     }
 
-    /// Returns the key if its numbers are possible: the modulus is odd, and has at most 16384 bits.
+    /// Returns the key if its numbers are valid: the modulus is odd, greater than 1 and has at most 16384 bits, and the
+    /// exponent is less than the modulus.
     fn checked(self) -> Option<Key> {
         let odd = self.modulus.bit(0) && self.modulus > UBig::ONE;
         // The limit on bits bounds the time of the exponentiation.

@@ -158,7 +158,8 @@ fn product(args: &[Value], ty: &Type, environment: &FunctionEnvironment<'_>) -> 
         )));
     }
     let mut rows: Vec<Value> = Vec::with_capacity(total);
-    // The number's digits, in the mixed base of the lengths, are the indexes of the combination.
+    // `n` is written in a mixed radix, with the lengths of the lists as bases. Its digits are the indexes of the
+    // elements.
     for n in 0..total {
         let mut rest = n;
         let mut row: Vec<Value> = Vec::with_capacity(lists.len());

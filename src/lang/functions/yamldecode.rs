@@ -144,7 +144,8 @@ impl Weight {
 /// State between two events of the parser.
 struct Reader<'s> {
     source: &'s str,
-    /// Incomplete collections, outermost first, each with the number of its anchor, or 0, and the weight of what is in it.
+    /// Incomplete collections, outermost first, each with the number of its anchor (0 if it has none) and the total weight of the values in
+    /// it.
     open: Vec<(Open, usize, Weight)>,
     anchors: HashMap<usize, (Value, Weight)>,
     /// Values that aliases have repeated so far.

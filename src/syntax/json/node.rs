@@ -77,7 +77,7 @@ impl Node {
         }
     }
 
-    /// Returns the error about a property whose name its object has already, anywhere in the document.
+    /// Returns the error about the first property, anywhere in the document, whose name occurs twice in its object.
     #[must_use]
     pub fn duplicate(&self) -> Option<Diagnostic> {
         match &self.kind {

@@ -136,8 +136,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Continues after an error in the item of an object, a tuple or a call that began at `item`: after the separator
-    /// that ends it, and after text that does not look like an item; or at the closing bracket.
+    /// Continues after an error in an item of an object, tuple or call; `item` is the item's first token. Skips the
+    /// separator that ends the item and, in an object, text that does not look like an item. Without a further item,
+    /// stops at the closing bracket.
     pub(super) fn skip_item(&mut self, opener: usize, item: usize, object: bool) -> Resume {
         let Some(closer) = self.closer_of(opener) else {
             return Resume::Lost;
@@ -196,8 +197,8 @@ impl Parser<'_> {
         matches!(self.tokens.kind(after), TokenKind::Assign | TokenKind::Colon)
     }
 
-    /// Continues after an error in the item of a body that began at `item`: at the next line that looks like an item,
-    /// or at the brace that closes the body.
+    /// Continues after an error in an item of a body, at the next line that looks like an item, or at the brace that
+    /// closes the body. `item` is the first token of the item with the error.
     pub(super) fn skip_body_item(&mut self, item: usize) {
         let mut index = item;
         loop {

@@ -49,7 +49,7 @@ impl Group {
         }
     }
 
-    /// Interrupts all processes. On a terminal, interrupts reach them directly.
+    /// Sends SIGINT to all processes. Does nothing on a terminal, whose interrupts reach the processes directly.
     pub fn interrupt(&self) {
         if self.own_group {
             self.signal(Signal::INT);
@@ -78,7 +78,7 @@ impl Group {
 
     /// Leaves the descendants running after the program has ended.
     pub fn leave(&mut self) {
-        // The process number may now belong to another program, which a later signal would reach.
+        // The process ID may now belong to another program, which a later signal would reach.
         self.pid = None;
         self.dismiss();
     }
@@ -109,7 +109,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // After [`Group::leave`], no process number is recorded, and no signal is sent.
+        // After [`Group::leave`], no process ID is recorded, and no signal is sent.
         self.kill();
         self.dismiss();
     }
@@ -137,7 +137,7 @@ fn guard(pid: Pid, own_group: bool) -> Option<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // The guard has its own process group, so that signals to the group of the plugin or the program do not end the guard.
+        // The guard has its own process group, so that signals to the groups of this process and of the program do not end the guard.
         .process_group(0)
         .spawn()
         .ok()

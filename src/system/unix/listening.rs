@@ -22,7 +22,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket that only this user (and the requested group) can reach, inside of a runtime.
+    /// Opens a socket that only this user (and the requested group) can reach. Must be called in a Tokio runtime.
     ///
     /// # Errors
     /// The socket's directory cannot be created, or the group does not exist.
@@ -84,7 +84,7 @@ fn open_to_group(path: &Path, group: u32, mode: u32) -> io::Result<()> {
     set_mode(path, mode)
 }
 
-/// Returns the number of a group for its number or name.
+/// Returns the ID of a group that is given by its ID or its name.
 fn group_id(group: &str) -> io::Result<u32> {
     if let Ok(id) = group.parse() {
         return Ok(id);

@@ -45,7 +45,7 @@ mod own {
         let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole));
     }
 
-    /// Returns true if nobody holds the lock of an open file.
+    /// Returns true if no process holds the lock of an open file.
     ///
     /// # Errors
     /// The file system has no locks.
@@ -85,7 +85,7 @@ mod own {
         let _ = file.unlock();
     }
 
-    /// Returns true if nobody holds the lock of an open file.
+    /// Returns true if no process holds the lock of an open file.
     ///
     /// # Errors
     /// The file system has no locks.

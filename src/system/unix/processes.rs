@@ -7,13 +7,13 @@ use std::process::ExitStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     pub parent: i32,
-    /// The process group.
+    /// ID of the process group.
     pub group: i32,
     /// True for a zombie: it has ended, and its parent has not read the status yet.
     pub ended: bool,
 }
 
-/// Lists the processes that the system shows, by number.
+/// Lists the processes that the system shows, by process ID.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn all() -> HashMap<i32, Process> {
@@ -30,7 +30,7 @@ pub fn all() -> HashMap<i32, Process> {
     entries.filter_map(one).collect()
 }
 
-/// Lists the processes that the system shows, by number.
+/// Lists the processes that the system shows, by process ID.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
 pub fn all() -> HashMap<i32, Process> {

@@ -17,7 +17,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to listen, inside of a runtime. From then on, the signals no longer end this process by themselves.
+    /// Starts to listen, after which the signals no longer end this process by themselves. Must be called in a Tokio
+    /// runtime.
     ///
     /// # Errors
     /// A signal handler cannot be installed.

@@ -29,7 +29,7 @@ pub async fn connect_to_plugin(path: &Path) -> io::Result<LocalStream> {
 /// The reading end of a pipe.
 pub type PipeStream = tokio::net::unix::pipe::Receiver;
 
-/// Converts the reading end of a pipe for asynchronous use, inside of a runtime.
+/// Converts the reading end of a pipe for asynchronous use. Must be called in a Tokio runtime.
 ///
 /// # Errors
 /// The pipe cannot be registered with the runtime.

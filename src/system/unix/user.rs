@@ -1,6 +1,6 @@
 //! The user and the machine.
 
-/// Returns the number of the user of this process.
+/// Returns the ID of the user of this process.
 #[must_use]
 pub fn id() -> String {
     rustix::process::getuid().as_raw().to_string()
@@ -31,7 +31,7 @@ pub fn thread_time() -> std::time::Duration {
     time.try_into().unwrap_or_default()
 }
 
-/// Returns `None`: on Unix, the agent has a different path each time.
+/// Returns `None`: on Unix, the socket of the agent has no fixed path, so only `SSH_AUTH_SOCK` names it.
 #[must_use]
 pub fn ssh_agent() -> Option<std::path::PathBuf> {
     None

@@ -46,9 +46,9 @@ impl DirBuilderExt for DirBuilder {
 pub trait MetadataExt {
     /// Mode, including the bits for the kind of file.
     fn mode(&self) -> u32;
-    /// Zero: owners have no numbers.
+    /// Zero: owners have no numeric IDs on Windows.
     fn uid(&self) -> u32;
-    /// Zero: groups have no numbers.
+    /// Zero: groups have no numeric IDs on Windows.
     fn gid(&self) -> u32;
     /// Time of modification in seconds since 1970.
     fn mtime(&self) -> i64;

@@ -17,7 +17,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket that only this machine can reach, inside of a runtime.
+    /// Opens a socket that only this machine can reach. Must be called in a Tokio runtime.
     ///
     /// # Errors
     /// No port of the request is free.

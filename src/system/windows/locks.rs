@@ -33,7 +33,7 @@ fn place() -> OVERLAPPED {
 /// The file system has no locks.
 pub fn try_lock(file: &File) -> io::Result<bool> {
     let flags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
-    // SAFETY: the handle is open, and the place lives until the call returns, which it does at once.
+    // SAFETY: the handle is open, and the `OVERLAPPED` value lives until the call returns, which it does at once.
     let locked = checked(unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &mut place()) });
     match locked {
         Ok(()) => Ok(true),
@@ -48,7 +48,7 @@ pub fn unlock(file: &File) {
     unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &mut place()) };
 }
 
-/// Returns true if nobody holds the lock of an open file.
+/// Returns true if no process holds the lock of an open file.
 ///
 /// # Errors
 /// The file system has no locks.

@@ -52,14 +52,14 @@ impl Parent {
     /// Returns true if the parent has ended.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        // SAFETY: the handle is open. It refers to this process even after its number is given to another one.
+        // SAFETY: the handle is open. It refers to this process even after the process ID is assigned to another one.
         self.0
             .as_ref()
             .is_some_and(|parent| unsafe { WaitForSingleObject(parent.as_raw_handle(), 0) } != WAIT_TIMEOUT)
     }
 }
 
-/// Returns the number of the process that started this one, which the system remembers after its end.
+/// Returns the ID of the process that started this one. The system keeps this ID even after that process has ended.
 fn parent_number() -> Option<u32> {
     // SAFETY: the list is checked, and closed by its owner; the size tells the system which form an entry has.
     unsafe {

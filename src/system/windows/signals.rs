@@ -18,8 +18,8 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to listen, inside of a runtime. From then on, requests do not end this process by themselves, except for the end of the
-    /// console and of the session, after which the system ends it in five seconds.
+    /// Starts to listen. From then on, requests do not end this process by themselves. Only after the console is closed or the session
+    /// ends, the system ends the process within five seconds. Must be called in a Tokio runtime.
     ///
     /// # Errors
     /// A console handler cannot be installed.

@@ -5,7 +5,7 @@ use windows_sys::Win32::Security::Authentication::Identity::{GetUserNameExW, Nam
 use windows_sys::Win32::System::Threading::{GetCurrentThread, GetThreadTimes};
 use windows_sys::Win32::System::WindowsProgramming::GetComputerNameW;
 
-/// Returns a placeholder for a user without a name.
+/// Returns `unknown`, which stands for a user whose name is not known: users of Windows have no numeric IDs.
 #[must_use]
 pub fn id() -> String {
     "unknown".to_owned()

@@ -74,8 +74,7 @@ impl Masks {
     /// Replaces the collected values in text.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_owned();
-        // The longest name comes first, because the standard base64 form of an identity may be the URL form
-        // with padding.
+        // The longest value is replaced first, because the standard base64 form of an identity may be the URL form with padding.
         let mut names: Vec<_> = self
             .names
             .iter()
