@@ -119,7 +119,7 @@ pub struct Settled {
     pub throttled: usize,
 }
 
-/// Outcome of a request, for the adaption of the limit.
+/// Outcome of a request, for the adaptation of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Answered; the time tells how loaded the service is.
@@ -142,7 +142,7 @@ struct LaneState {
     limit: usize,
     /// Number of permits to remove when they are returned, because the limit was lowered while they were in use.
     owed: usize,
-    /// Adaption of the limit; `None` if it is fixed.
+    /// Adaptation of the limit; `None` if it is fixed.
     pace: Option<Pace<Kind>>,
     throttled: usize,
     used: bool,

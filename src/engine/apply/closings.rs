@@ -20,9 +20,9 @@ use crate::requirements;
 /// Provider configurations whose processes can end before the apply does.
 pub(super) struct Closings<'a> {
     providers: &'a Providers<'a>,
-    /// Number of operations that each configuration still has to carry out.
+    /// Number of operations of each configuration that have not ended yet.
     left: HashMap<&'a AbsProviderConfig, AtomicUsize>,
-    /// `None` once no operation is left that could end.
+    /// Sends the processes to [`Closings::close_ended`]. `None` after [`Closings::finish`], when no operation is left that could end.
     ended: Mutex<Option<UnboundedSender<Arc<dyn Provider>>>>,
     closing: tokio::sync::Mutex<UnboundedReceiver<Arc<dyn Provider>>>,
 }
@@ -41,7 +41,7 @@ impl<'a> Closings<'a> {
                 *left.entry(&change.provider).or_default().get_mut() += 1;
             }
         }
-        // Most operations have one configuration, which nothing would be gained from closing a moment earlier.
+        // Most applies use one configuration. Closing it a moment before the apply ends would gain nothing.
         if left.len() > 1 {
             let with_functions = requirements::function_providers_needed(config);
             let of_actions: HashSet<&AbsProviderConfig> = plan.invocations.iter().map(|i| &i.provider).collect();
@@ -82,13 +82,13 @@ impl<'a> Closings<'a> {
         }
     }
 
-    /// Says that no operation is left, so that [`Closings::close_ended`] returns.
+    /// Signals that no operation is left, so that [`Closings::close_ended`] returns.
     pub(super) fn finish(&self) {
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Ends processes side by side with the operations, which must not wait: a plugin may take seconds to end. Returns
-    /// after [`Closings::finish`], when all of them have ended.
+    /// Ends processes concurrently with the operations, which must not wait for them: a plugin may take seconds to end. Returns after
+    /// [`Closings::finish`], when all of these processes have ended.
     pub(super) async fn close_ended(&self) {
         let mut processes = self.closing.lock().await;
         let mut closing = FuturesUnordered::new();

@@ -98,7 +98,8 @@ impl Applier<'_> {
         result
     }
 
-    /// Returns the values of a change, planned again if the configuration was not wholly known.
+    /// Returns the values of a change. It is planned again if the configuration was not wholly known in the plan, and for every
+    /// replacement.
     async fn change_values(
         &self,
         s: &ObjectOperation<'_>,
@@ -336,7 +337,7 @@ impl Applier<'_> {
         });
     }
 
-    /// Returns the current object of the state.
+    /// Returns the current object of the instance in the state, without marks; null if there is none.
     fn current(&self, s: &ObjectOperation<'_>) -> Result<Value, Reported> {
         let object = self.state().current(s.address).cloned();
         match object {

@@ -109,7 +109,7 @@ impl Blocks {
         out
     }
 
-    /// Returns the variables of each module and of those below, and the blocks in `depends_on` of their calls.
+    /// Returns for each module its variables, those of the modules below, and the blocks in `depends_on` of the calls of all these modules.
     fn modules_before(&self) -> BTreeMap<Module, Vec<NodeIndex>> {
         let calls = self
             .waiting_calls

@@ -169,7 +169,7 @@ impl Evaluator<'_> {
             if known {
                 let expansion = self.call_expansion(&parent, name)?;
                 let instances = expansion.keys().into_iter().map(|key| parent.child(name.clone(), key));
-                // A test overrides the outputs of the filtered instances, so nothing in them is evaluated.
+                // Instances whose outputs a test overrides are left out, so nothing in them is evaluated.
                 out.extend(instances.filter(|instance| self.given_outputs(instance).is_none()));
             }
         }

@@ -113,7 +113,7 @@ impl<'a> Evaluator<'a> {
         self
     }
 
-    /// Sets the schemas of providers, which tell the deprecated attributes of objects.
+    /// Sets the schemas of providers, which declare the deprecated attributes of objects.
     #[must_use]
     pub fn with_schemas(mut self, schemas: &'a Schemas) -> Evaluator<'a> {
         self.schemas = Some(schemas);
@@ -158,7 +158,7 @@ impl<'a> Evaluator<'a> {
         self.scope_with(module, Repetition::default(), None)
     }
 
-    /// Returns the scope of one instance of a block, with `self` if there is such an object.
+    /// Returns the scope of one instance of a block. `self_value` is the object that `self` refers to, if there is one.
     #[must_use]
     pub fn scope_with(
         &self,

@@ -31,7 +31,7 @@ pub struct OperationGraph {
     /// Pairs of a node and its dependency, as indexes. Edges that follow from other edges (transitively) are left out, except if cycles are
     /// to be shown.
     pub edges: Vec<(usize, usize)>,
-    /// For each node, the number of the cycle that contains it.
+    /// For each node, an arbitrary number for the cycle that contains it; `None` if the node is on no cycle.
     pub cycles: Vec<Option<usize>>,
 }
 

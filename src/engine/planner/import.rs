@@ -53,7 +53,7 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     }
 }
 
-/// Returns the single object in a provider's import response. Otherwise the error has a detail and a reason.
+/// Returns the only object of the imported resource type in a provider's response. The error has a short message and its explanation.
 fn only_object(
     found: Vec<ImportedObject>,
     address: &AbsResourceInstance,

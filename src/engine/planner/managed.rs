@@ -320,7 +320,7 @@ impl Planner<'_> {
         Ok(block)
     }
 
-    /// Records that an object was not read, if it was not.
+    /// Adds the stored object, if there is one, to those that the plan has not read.
     fn conclude_unread(&self, address: &AbsResourceInstance, stored: Option<&StoredObject>) {
         if let Some(stored) = stored {
             self.note_unread(address, &stored.object);

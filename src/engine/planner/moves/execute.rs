@@ -146,7 +146,7 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// Returns the module instances with resources: this one and those below.
+    /// Returns those of this module instance and the instances below it that have resources.
     fn below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();
         // The map is sorted by depth and then by module, so the instances of one depth are one range.
