@@ -107,7 +107,7 @@ fn depths(blocks: &Blocks, resource: &ConfigResource) -> BTreeMap<ConfigResource
     resources.collect()
 }
 
-/// Returns the recorded dependencies of a resource that the configuration does not have.
+/// Returns the recorded dependencies of a resource that the configuration does not have, with the same depths as [`depths`].
 fn recorded(plan: &Plan, resource: &ConfigResource) -> BTreeMap<ConfigResource, usize> {
     let instances = plan
         .prior_state

@@ -288,7 +288,8 @@ impl<'s> Providers<'s> {
         self.open.lock().await.remove(address)
     }
 
-    /// Returns the provider that is called for an object of an open provider configuration.
+    /// Returns the provider that is called for an object of an open provider configuration: its process, unless the plugin source overrides
+    /// it for this object.
     pub async fn for_object(
         &self,
         address: &AbsProviderConfig,
@@ -319,7 +320,7 @@ impl<'s> Providers<'s> {
         self.provisioners.get(name)
     }
 
-    /// Requests all plugins to stop.
+    /// Requests the processes of all open provider configurations, and all provisioners, to stop.
     pub async fn stop(&self) {
         // The map is cloned, so that the lock is not held while the plugins are stopping.
         let providers: Vec<_> = self.open.lock().await.values().cloned().collect();

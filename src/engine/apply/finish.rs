@@ -62,7 +62,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Evaluates the conditions that the plan left unknown and that no operation has evaluated.
+    /// Evaluates the conditions that the plan left unknown and that no operation has evaluated, unless they depend on a failed operation.
     async fn late_conditions(&self) {
         let failed = self.results.failed().clone();
         let unknown = |address: &str| {

@@ -130,8 +130,7 @@ impl Applier<'_> {
         Ok(values)
     }
 
-    /// Calls the provider to apply a change, stores the object, and runs its provisioners. Returns the object, with
-    /// marks.
+    /// Calls the provider to apply a change, stores the object, and runs its provisioners and actions. Returns the object, with marks.
     async fn apply_change(
         &self,
         index: u32,
@@ -236,7 +235,7 @@ impl Applier<'_> {
         Ok(intent)
     }
 
-    /// Deposes the current object of a replacement that creates first.
+    /// If the change is a replacement that creates first, deposes the current object and returns the key of the deposed one.
     fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
         let deposed = match s.change.action {
             Action::CreateThenDelete | Action::CreateThenForget => {

@@ -17,7 +17,7 @@ use crate::instance::{StoredObject, located, read_problems, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
-    /// Plans the destruction of an instance that is not configured.
+    /// Plans to destroy or forget an instance that is not configured.
     pub(super) async fn delete(
         &self,
         p: &PlannedResource<'_>,
@@ -80,7 +80,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Records a warning that the destroy-time provisioners of an object do not run, because its block was removed.
+    /// Records an object for a warning if its destroy-time provisioners cannot run because its block was removed.
     fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
         let types = &stored.object.destroy_provisioners;
         // A tainted object runs no destroy-time provisioners, so it needs no warning.
@@ -95,7 +95,7 @@ impl Planner<'_> {
         self.results().lost_provisioners.push(note);
     }
 
-    /// Plans the destruction of a deposed object.
+    /// Plans to destroy or forget a deposed object.
     pub(super) async fn delete_deposed(
         &self,
         p: &PlannedResource<'_>,
@@ -164,8 +164,8 @@ impl Planner<'_> {
             .await
     }
 
-    /// Returns where it was decided that an object is not destroyed when it leaves the state; `None` if it is destroyed. A `removed` block
-    /// is a newer decision than the setting of a removed resource block, which the state records, so it takes precedence.
+    /// Returns the source of the decision that an object leaves the state without being destroyed; `None` if it is destroyed. A `removed`
+    /// block is a newer decision than the setting of a removed resource block, which the state records, so it takes precedence.
     fn kept(&self, p: &PlannedResource<'_>, object: &Object) -> Option<Kept> {
         let removals = self.spec.removals;
         if p.keeps_objects() {
@@ -311,7 +311,7 @@ fn planned_object(p: &PlannedResource<'_>, address: &AbsResourceInstance) -> Dia
     Diagnostic::error("Provider produced invalid plan", detail).about(address)
 }
 
-/// Where it was decided that an object leaves the state without being destroyed.
+/// Source of the decision that an object leaves the state without being destroyed.
 #[derive(Clone, Copy)]
 enum Kept {
     ByConfiguration,
@@ -319,7 +319,7 @@ enum Kept {
 }
 
 impl Kept {
-    /// Returns the reason for the change. For a decision of the configuration, it is `without`.
+    /// Returns the reason for the change. If the configuration has decided, that is `without`.
     fn reason(self, without: Reason) -> Reason {
         match self {
             Kept::ByConfiguration => without,

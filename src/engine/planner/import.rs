@@ -459,7 +459,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the dependencies of a resource, sorted as in the state.
+    /// Returns the direct and indirect dependencies of a resource, sorted as in the state.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
         let mut out: Vec<_> = self
             .context
