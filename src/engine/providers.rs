@@ -59,7 +59,7 @@ async fn start_provider(
     match running.schema().await {
         Ok(schema) => Ok((running, schema)),
         Err(diagnostics) => {
-            // Not yet one of the processes that `Providers::close` closes.
+            // `Providers::close` does not close this process, because it is not in its lists yet.
             running.close().await;
             Err(diagnostics.into())
         }

@@ -133,7 +133,7 @@ impl Applier<'_> {
         let root = &self.context.inputs.config.root;
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if refresh_only && !self.plan.is_applyable() {
-            // The state already has the known outputs.
+            // The plan has no changes, and the prior state already has the known outputs.
             return;
         }
         let severity = if refresh_only {

@@ -214,7 +214,8 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         let resources = changed.map(|c| c.address.config()).collect();
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
-    // Recorded first, so that the journal contains every change that the results of operations are based on.
+    // The changes that the plan made to the state are recorded first, so that the journal contains every change that the results of
+    // operations are based on.
     applier.pass_changes_before_apply();
     let work = async {
         // An imported object without changes has no operation that reports the import.

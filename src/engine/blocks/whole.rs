@@ -56,8 +56,7 @@ impl Blocks {
         if self.whole_modules.is_empty() {
             return;
         }
-        // The modules below each module are computed once: there may be thousands of them, each named by
-        // another block.
+        // The dependencies of all modules are computed in one pass: there may be thousands of modules, each named by another block.
         let below = self.modules_before();
         let none = Vec::new();
         let pairs: Vec<(NodeIndex, NodeIndex)> = (self.whole_modules.iter())

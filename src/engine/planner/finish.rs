@@ -67,7 +67,7 @@ impl Planner<'_> {
         sort_both(&mut changes, &mut planned, |a, b| {
             (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed))
         });
-        // The vector has spare capacity from growing, and lives until the end of apply.
+        // The vector lives until the end of apply, so its spare capacity is released.
         changes.shrink_to_fit();
         let mut drift = results.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));

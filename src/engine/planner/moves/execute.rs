@@ -124,7 +124,8 @@ impl Execution<'_, '_> {
         self.moves.from.insert(to, from);
     }
 
-    /// Moves all resources of the modules that match the statement, and of the modules below.
+    /// Moves all resources of the modules that match the statement, and of the modules below. A module stays where it is if its target has
+    /// resources; the move is then recorded as blocked.
     fn modules(&mut self, statement: &Statement) {
         let length = statement.from.steps.len();
         for instance in self.places.matching(&statement.from) {
