@@ -137,7 +137,7 @@ impl Holder {
     }
 }
 
-/// The outcome of a release.
+/// Result of releasing one record.
 enum Released {
     Now,
     NotHeld,
