@@ -99,7 +99,7 @@ impl Reading {
     }
 }
 
-/// Returns the text of an error of the operating system, without its error number.
+/// Returns the text of an error of the operating system without its error number, beginning with a lower-case letter.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or_default();

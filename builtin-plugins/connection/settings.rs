@@ -83,7 +83,7 @@ fn agent_socket() -> Option<PathBuf> {
 struct Arguments(HashMap<String, String>);
 
 impl Arguments {
-    /// Returns an argument as text. An argument that is not set is empty: no argument distinguishes the two.
+    /// Returns an argument as text; an argument that is not set is an empty text, because no argument distinguishes the two cases.
     fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }

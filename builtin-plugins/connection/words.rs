@@ -3,7 +3,7 @@
 
 use crate::{Error, Result};
 
-/// Removes a tilde at the beginning of a remote path. It is not needed, because relative paths start in the home directory.
+/// Removes the tilde for the home directory from the beginning of a remote path, because relative paths start in the home directory anyway.
 pub(crate) fn without_tilde(path: &str) -> String {
     match path.strip_prefix('~') {
         Some("") => ".".to_owned(),

@@ -167,7 +167,7 @@ fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<&'a str, KeyError> {
     text.ok_or_else(|| KeyError::Configuration(format!("{name} must be provided")))
 }
 
-/// Returns the length of keys in bytes.
+/// Returns the argument `key_length`, which is in bytes, from 1 to `limit`.
 fn key_length(arguments: &Arguments, limit: Option<u64>) -> Result<usize, KeyError> {
     let length = arguments
         .get("key_length")

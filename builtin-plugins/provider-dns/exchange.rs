@@ -16,7 +16,7 @@ use crate::lookup;
 use crate::settings::{Settings, Transport};
 use crate::tsig;
 
-/// Size of UDP answers that is offered to the server after a smaller answer was truncated.
+/// Size of UDP answers in bytes that is offered to the server after an answer of the default size was truncated.
 const LARGER: u16 = 4096;
 
 /// Sends messages to the server in the provider's configuration.
@@ -66,8 +66,9 @@ impl Client {
         self.settings.recursive
     }
 
-    /// Sends a message until it is answered or all attempts are used. If the answer is truncated, the message is sent again with a larger
-    /// size for answers, and after that over TCP. Each of these has its own attempts.
+    /// Sends a message, and repeats it after a timeout or the status SERVFAIL until all attempts are used. If the answer is truncated, the
+    /// message is sent again with a larger size for answers, and if that is not enough, over TCP. Each time, the count of attempts begins
+    /// again.
     pub async fn exchange(&self, mut message: Message) -> Result<Message, Failure> {
         let mut transport = self.settings.transport;
         let mut tries = self.settings.retries;

@@ -59,7 +59,7 @@ impl Line {
     }
 }
 
-/// Appends a dot to a name, unless the name has no dot at all.
+/// Appends a dot to a name that contains a dot, unless it already ends with one.
 fn complete(name: &str) -> String {
     if name.contains('.') && !name.ends_with('.') {
         format!("{name}.")
@@ -131,7 +131,8 @@ fn address(record: &Record) -> Option<IpAddr> {
     }
 }
 
-/// Returns the target of the CNAME record of a host; the host itself if it has none.
+/// Returns the canonical name of a host: the first name on its line of the hosts file, or else the target of its CNAME record. Without
+/// either, returns the host itself.
 pub(crate) async fn canonical(host: &str) -> Result<String, LookupError> {
     if let Some(line) = hosts().iter().find(|line| line.has(host)) {
         return Ok(line.names.first().map(|n| complete(n)).unwrap_or_default());
@@ -156,7 +157,7 @@ pub(crate) async fn canonical(host: &str) -> Result<String, LookupError> {
     Err(problem.unwrap_or(LookupError::NoRecords))
 }
 
-/// Returns the names of an address.
+/// Returns the names of an address: those in the hosts file or, if it has none, those of the PTR records.
 pub(crate) async fn names(address: &str) -> Result<Vec<String>, LookupError> {
     let ip: IpAddr = address.parse().map_err(|_| LookupError::Address(address.to_owned()))?;
     let known: Vec<String> = hosts()

@@ -145,7 +145,7 @@ fn same(one: &RData, other: &RData) -> bool {
     }
 }
 
-/// Returns all elements with their record data.
+/// Returns the elements without unknown parts, each with its record data.
 fn read_all<K: Kind>(model: &K::Model) -> Result<Vec<(K::Element, RData)>> {
     let read = |element: K::Element| {
         let data = K::read(&element)?;
@@ -429,7 +429,7 @@ pub(crate) fn name_below_a_zone() -> Validator {
     })
 }
 
-/// Returns the error in a name. `complete` says whether the name must end with a dot, or must not.
+/// Returns the error in a name. If `complete` is set, the name must end with a dot; otherwise it must not.
 pub(crate) fn name_problem(what: &str, name: &str, complete: bool) -> Option<Diagnostic> {
     let problem = if name.contains(char::is_whitespace) || (name.is_empty() && !complete) {
         "must not contain whitespace or be empty"

@@ -67,7 +67,7 @@ impl Answer {
     }
 }
 
-/// Returns the name of a header with capital letters: `Content-Type`.
+/// Returns the name of a header with a capital letter at the beginning of each word: `Content-Type`.
 fn title_case(name: &str) -> String {
     // Configurations expect names as Go's client shows them, but HTTP/2 transmits them in lower case.
     let mut begins = true;

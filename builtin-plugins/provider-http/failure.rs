@@ -7,11 +7,11 @@ use http::{Error, TlsProblem};
 pub(crate) struct Failure {
     /// Reason, as the end of a sentence.
     pub reason: String,
-    /// Says whether another attempt may succeed.
+    /// Decides whether the request is repeated.
     pub kind: Kind,
 }
 
-/// Says whether another attempt may succeed.
+/// Kind of a failure. The request is repeated unless the failure is permanent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Transient: another attempt may succeed.

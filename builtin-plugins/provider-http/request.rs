@@ -116,7 +116,7 @@ impl Request {
         })
     }
 
-    /// Sends the request until there is a response or all attempts are used.
+    /// Sends the request, and repeats it after a failure that is not permanent, or a status that may change, until all attempts are used.
     pub async fn send(&self, limits: &Limits) -> Result<Answer, Diagnostic> {
         let mut tries: i64 = 0;
         loop {

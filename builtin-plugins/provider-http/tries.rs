@@ -22,7 +22,7 @@ pub(crate) struct Limits {
     pub timeout: Option<Duration>,
 }
 
-/// Waits for a future until the deadline.
+/// Waits for a future until the deadline. After that, returns a failure of the kind `Timeout`.
 pub(crate) async fn within<T>(
     deadline: Option<Instant>,
     work: impl Future<Output = Result<T, Failure>>,

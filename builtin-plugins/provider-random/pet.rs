@@ -23,7 +23,8 @@ model! {
     }
 }
 
-/// Picks adverbs, one adjective and a name, in this order. A length below 1 means two words.
+/// Picks a name. A length of at least 2 puts an adjective before it, and each further word is an adverb before that. A length below 1
+/// counts as 2.
 fn words(length: i64) -> Vec<&'static str> {
     let mut rng = rand::rng();
     let mut pick = |list: &'static [&'static str]| list.choose(&mut rng).copied().unwrap_or_default();

@@ -128,7 +128,8 @@ fn header(name: &[u8], metadata: &Metadata, owners: &Owners) -> Vec<u8> {
     out
 }
 
-/// Splits a name that is too long for the name field. Returns the end for that field, and the beginning for the prefix field.
+/// Splits a name that is too long for the name field. Returns the end for that field, and the beginning for the prefix field; the whole
+/// name and an empty prefix if no split fits.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
     if name.len() <= 100 {
         return (name, b"");

@@ -110,7 +110,8 @@ fn encode_expr() -> Function {
     .returning(Type::String)
 }
 
-/// Returns what is known about the text of an expression for a value that is not wholly known.
+/// Returns the refinements of an expression's text for a value that is not wholly known: its first character, if the type of the value
+/// determines it.
 fn what_is_known(value: &Value) -> Refinements {
     let prefix = match value.ty() {
         _ if !value.is_certainly_not_null() => None,

@@ -33,7 +33,7 @@ pub(crate) struct Issued {
 /// Model with the arguments and results of all certificates.
 pub(crate) trait Certified: Model {
     fn terms(&self) -> Terms;
-    /// Returns the hours of validity, and of early renewal.
+    /// Returns the arguments `validity_period_hours` and `early_renewal_hours`.
     fn hours(&self) -> (&Attr<i64>, &Attr<i64>);
     /// Returns the end of the validity.
     fn end(&self) -> &Attr<String>;

@@ -129,7 +129,7 @@ impl<A: Action> ActionEntry<A> {
     }
 }
 
-/// Diagnostics of a call: those of its context, then those of its error.
+/// Returns the diagnostics of a call: those of its context, then those of its error.
 fn reported<C>(result: Result<()>, cx: Context<C>) -> Diagnostics {
     let mut diagnostics = cx.diagnostics;
     if let Err(errors) = result {

@@ -44,7 +44,7 @@ impl CallOptions {
         self
     }
 
-    /// The values of the `provider_meta` block, null if there is none.
+    /// Decodes the `provider_meta` block; null if there is none.
     pub(crate) fn meta_value(&self, ty: &Type) -> Result<Value> {
         decode(&self.provider_meta, ty)
     }

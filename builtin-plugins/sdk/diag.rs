@@ -5,7 +5,7 @@ use cty::Path;
 /// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// The operation failed, or would.
+    /// The operation has failed, or would fail during apply.
     Error,
     /// The operation goes on, but the user should know.
     Warning,

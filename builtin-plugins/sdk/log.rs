@@ -48,7 +48,7 @@ pub fn is_masked(field: &str) -> bool {
     FIELDS.read().unwrap_or_else(PoisonError::into_inner).contains(field)
 }
 
-/// Returns the text without the texts that are hidden.
+/// Returns the text with each hidden text replaced by [`MASK`].
 #[doc(hidden)]
 pub fn masked(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);

@@ -468,7 +468,7 @@ pub fn not_one_of(names: &[&str], text: &str) -> ModelError {
     ModelError::new(format!("it must be one of {}, not {text:?}", names.join(", ")))
 }
 
-/// Adds a field to `Debug` output, unless the field is sensitive or write-only.
+/// Adds a field to `Debug` output. The value of a sensitive or write-only field is replaced by `(sensitive)`.
 #[doc(hidden)]
 pub fn show(out: &mut fmt::DebugStruct<'_, '_>, members: &[Member], name: &str, value: &dyn fmt::Debug) {
     if members.iter().any(|m| m.name() == name && m.is_secret()) {

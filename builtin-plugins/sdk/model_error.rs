@@ -19,7 +19,7 @@ pub struct ModelError {
 }
 
 impl ModelError {
-    /// An error at the value itself.
+    /// Creates an error at the value itself.
     pub fn new(message: impl Into<String>) -> ModelError {
         ModelError {
             path: Path::root(),

@@ -335,7 +335,7 @@ pub fn header_value(text: &str) -> Result<HeaderValue, Failure> {
     })
 }
 
-/// Returns the first line of the body of an answer, at most 300 characters.
+/// Returns a colon and the first line of the body of an answer, at most 300 characters; empty if the body is empty.
 fn text_excerpt(answer: &Answer) -> String {
     match answer.text().trim().lines().next() {
         Some(line) if !line.is_empty() => format!(": {}", line.chars().take(300).collect::<String>()),

@@ -60,7 +60,8 @@ where
     }
 }
 
-/// Records the checksum of a state after `put` has written it.
+/// Awaits the write `put`, and records the checksum of the state if it was written. If `put` returns an error, `there` reads the state,
+/// because it may have been written nevertheless.
 ///
 /// # Errors
 /// The state was not written.
@@ -93,7 +94,7 @@ pub async fn forget(sums: &dyn Sums, key: &str) {
     log(sums.forget(key).await);
 }
 
-/// Returns the recorded checksum if it is an MD5 in hexadecimal.
+/// Returns the recorded checksum in lower case, if it is an MD5 in hexadecimal.
 async fn recorded(sums: &dyn Sums, key: &str) -> Option<String> {
     log(sums.find(key).await)?
         .filter(|sum| sum.len() == 32 && sum.chars().all(|c| c.is_ascii_hexdigit()))

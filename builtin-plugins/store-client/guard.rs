@@ -141,7 +141,7 @@ struct Entry {
     lost: Option<String>,
     /// The state that was read or written last.
     known: Option<Known>,
-    /// MD5 of each state whose write has failed since then. Such a write may have been carried out although its answer was lost.
+    /// MD5 of each state whose write has failed since `known` was set. Such a write may have been carried out although its answer was lost.
     attempted: BTreeSet<String>,
 }
 
@@ -244,7 +244,8 @@ impl<S: LockedStore> Guarded<S> {
         refused
     }
 
-    /// Returns the error for a state that another program has written since this program read it.
+    /// Returns the error for a state that another program has written since this program read it. If this program has taken a lock, the
+    /// lock is marked as lost.
     fn overwritten(&self, workspace: &str, locked: bool) -> Diagnostics {
         match locked {
             true => self.lose(

@@ -137,7 +137,7 @@ impl Holder {
     }
 }
 
-/// The outcome of a release.
+/// Result of releasing one record.
 enum Released {
     Now,
     NotHeld,
@@ -198,7 +198,8 @@ fn held(record: &dyn LockRecord, found: Found, failed: Option<Diagnostics>) -> L
     }
 }
 
-/// Releases the records that were created before the lock could not be taken.
+/// Releases the records that were created before the lock could not be taken. Returns `error`, or an error that also names the record that
+/// cannot be released.
 async fn give_back(taken: &[Box<dyn LockRecord + '_>], id: &str, error: LockError) -> LockError {
     for record in taken {
         if let Err(problems) = release_record(&**record, id).await {

@@ -8,7 +8,8 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.')
 /// Characters to encode in a path: the same, except that slashes are kept.
 const PATH: &AsciiSet = &PART.remove(b'/');
 
-/// Joins the parts of a name. Empty parts, `.` and `..` are removed, as in Terraform.
+/// Joins the parts of a name, which may contain slashes. As in Terraform, empty parts and `.` are removed, and `..` removes the part before
+/// it.
 #[must_use]
 pub fn joined(parts: &[&str]) -> String {
     let mut out: Vec<&str> = Vec::new();

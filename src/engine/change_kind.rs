@@ -31,7 +31,7 @@ impl ChangeKind {
         ChangeKind::Forget,
     ];
 
-    /// Returns the kind of a change; `None` if the object stays as it is.
+    /// Returns the kind of a change; `None` if the object stays as it is, and for a data source that leaves the state.
     #[must_use]
     pub fn from_change(change: &ResourceChange) -> Option<ChangeKind> {
         Some(match change.action {

@@ -17,11 +17,10 @@ use crate::plan::{Mode, Plan};
 
 /// Returns the claims of a plan on its state.
 ///
-/// Dependencies are those between blocks, through values, providers, modules and `depends_on`, as recorded in states. An object depends
-/// only on objects in the same module instance, unless the dependency leads through an outer module.
+/// Dependencies are those between blocks, through values, providers, modules and `depends_on`, as recorded in states. Unless a dependency
+/// leads through an outer module, an object depends only on objects in the same module instance.
 ///
-/// # Errors
-/// The configuration has errors.
+/// # Errors The configuration has errors.
 pub fn of_plan(config: &Config, schemas: &Schemas, plan: &Plan) -> Result<Claims, Diagnostics> {
     let mut claims = Claims {
         is_complete: !plan.is_partial(),
@@ -107,7 +106,7 @@ fn depths(blocks: &Blocks, resource: &ConfigResource) -> BTreeMap<ConfigResource
     resources.collect()
 }
 
-/// Returns the recorded dependencies of a resource that the configuration does not have.
+/// Returns the recorded dependencies of a resource that the configuration does not have, with the same depths as [`depths`].
 fn recorded(plan: &Plan, resource: &ConfigResource) -> BTreeMap<ConfigResource, usize> {
     let instances = plan
         .prior_state

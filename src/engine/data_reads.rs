@@ -41,7 +41,7 @@ struct Subject {
 #[derive(Default)]
 struct Reads {
     by_resource: HashMap<ConfigResource, Arc<SharedRead>>,
-    /// Shared reads by the resources that the data source depends on. Empty until a second data source has the same arguments.
+    /// Shared reads, by the set of resources that the data source depends on. Empty until a second data source has the same arguments.
     by_before: HashMap<Arc<BTreeSet<ConfigResource>>, Arc<SharedRead>>,
 }
 
@@ -120,10 +120,11 @@ impl DataReads {
     }
 }
 
-/// Reads of one subject. At most two are made: a second equal answer shows that the answer can be shared.
+/// Answers of up to two reads for data sources with the same [`Subject`] and the same dependencies. If these answers are equal, or the
+/// first one equals the stored result, the other data sources share the answer. Otherwise each of them is read.
 #[derive(Default)]
 struct SharedRead {
-    /// Number of data sources with this subject.
+    /// Number of data sources that have requested an answer.
     readers: AtomicUsize,
     first: OnceCell<ReadAnswer>,
     second: OnceCell<ReadAnswer>,
@@ -184,7 +185,8 @@ mod tests {
         })
     }
 
-    /// Reads one subject for `readers` concurrent data sources; returns the number of reads and the values.
+    /// Simulates `readers` data sources with equal arguments that are read concurrently. Returns the number of reads that were sent, and
+    /// the values.
     async fn read_by(
         readers: usize,
         stored: Option<&str>,

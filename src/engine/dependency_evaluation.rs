@@ -89,8 +89,8 @@ impl<'a> DependencyEvaluation<'a> {
         self.blocks.find(block).is_some_and(|n| evaluated[n.index()])
     }
 
-    /// Returns the dependencies of a block that can be reached without passing through a resource, in dependency order, and marks them as
-    /// evaluated.
+    /// Returns the dependencies of a block that are not evaluated yet and can be reached without passing through a resource, a provider
+    /// configuration or a check block, in dependency order. Marks them as evaluated.
     fn unevaluated_dependencies(&self, start: NodeIndex, evaluated: &mut [bool]) -> Vec<NodeIndex> {
         let graph = &self.blocks.graph;
         let before = |n| graph.neighbors_directed(n, Direction::Incoming);

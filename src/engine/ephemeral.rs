@@ -339,8 +339,8 @@ impl<'a> Ephemerals<'a> {
         self.close_where(|_| true).await;
     }
 
-    /// Closes the open instances of some resources in the reverse order of opening: later ones may depend on earlier
-    /// ones.
+    /// Closes the open instances of some resources in the reverse order of opening, because an instance may depend on one that was opened
+    /// before it.
     async fn close_where(&self, which: impl Fn(&ConfigResource) -> bool) {
         let mut closing: Vec<Arc<Open>> = {
             let mut open = self.opened();

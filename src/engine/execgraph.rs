@@ -367,7 +367,8 @@ impl ExecGraph {
         self
     }
 
-    /// Returns the operations on cycles, each with the number of its cycle.
+    /// Returns the cycle of each operation that is on one: the key is the index of the operation, the value an arbitrary number for the
+    /// cycle.
     fn cycles(&self) -> HashMap<u32, usize> {
         let components = petgraph::algo::kosaraju_scc(&self.to_walk());
         // A cycle has at least two nodes, because no edge leads from a node to itself.

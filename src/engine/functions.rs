@@ -25,7 +25,8 @@ use provider::{ProviderSource, StartError};
 
 pub(crate) use configured::{Configured, configuration_called, malformed, split};
 
-/// Returns the signature of a function whose provider is unavailable: it accepts any arguments, so that no second error is reported.
+/// Returns the signature of a function whose real signature is not known, for example because its provider is unavailable. It accepts any
+/// arguments, so that no second error is reported.
 pub(crate) fn anything() -> Signature {
     Signature {
         parameters: Vec::new(),
@@ -103,7 +104,7 @@ impl<'s> Functions<'s> {
         unavailable.contains(provider)
     }
 
-    /// Starts the providers that are not running yet.
+    /// Starts the providers that are not running yet. Returns the errors of those that cannot be started.
     pub async fn start(&self, providers: impl IntoIterator<Item = Provider>) -> Diagnostics {
         let mut problems = Diagnostics::new();
         for provider in providers {
@@ -325,7 +326,7 @@ fn digest(name: &str, values: &[Value]) -> Option<[u8; 32]> {
     Some(sum.finalize().into())
 }
 
-/// Runs a future to completion, from within a runtime or without one.
+/// Runs a future to completion, from within a runtime or without one; `None` if no runtime can be created.
 fn wait<T: Send>(future: impl Future<Output = T> + Send) -> Option<T> {
     match Handle::try_current() {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {

@@ -46,7 +46,7 @@ pub enum ModuleDeprecations {
 
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
-    /// Converted, without marks. Ephemeral variables are included only if they are set.
+    /// Values after conversion, without marks. An ephemeral variable is included only if it is set.
     pub values: BTreeMap<Arc<str>, Value>,
     /// Values as they were set, before conversion; without ephemeral variables. Plans show these.
     pub given: BTreeMap<Arc<str>, Value>,

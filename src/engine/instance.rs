@@ -43,7 +43,7 @@ impl StoredObject {
     }
 }
 
-/// Adds the marks at these paths, and those of the schema, to a value.
+/// Adds the marks at these paths to a value, the same marks in attributes that repeat these values, and the marks of the schema.
 #[must_use]
 pub fn with_marks(value: Value, marks: &[(Path, Marks)], schema: &Schema) -> Value {
     let value = if marks.is_empty() {
@@ -366,7 +366,8 @@ pub fn planned_write_only(
     returned_write_only(planned, schema, provider, summary, "while planning", address)
 }
 
-/// Returns the identifying attribute of an object for progress lines: `id` or `name`.
+/// Returns the name and value of the identifying attribute of an object for progress lines: `id` or `name`. `None` if neither is a text
+/// that may be shown.
 #[must_use]
 pub fn identity(value: &Value) -> Option<(String, String)> {
     ["id", "name"].iter().find_map(|name| {

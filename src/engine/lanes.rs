@@ -92,7 +92,7 @@ impl Lanes {
         self.changed.swap(false, Ordering::Relaxed).then(|| self.settled())
     }
 
-    /// Returns the limits of the adapted lanes that were used, by provider.
+    /// Returns the limits of the adapted lanes that were used, sorted by provider.
     #[must_use]
     pub fn settled(&self) -> Vec<Settled> {
         let lanes = self.lanes();

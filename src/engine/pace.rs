@@ -6,8 +6,9 @@
 //! about requests that were sent before a decrease are then ignored.
 //!
 //! Times are compared among requests of one kind only, because a read of one resource type may take ten times as long as a read of another.
-//! Medians of rounds are compared, because network times vary. Requests are slower than usual if the median exceeds the shortest median so
-//! far by the factor `FLAT`. The code reads no clock: callers pass times in, so that tests can simulate them.
+//! Medians of rounds are compared, because network times vary. Requests are slower than usual if the median of a round is more than `FLAT`
+//! times the baseline, which follows the lowest medians of earlier rounds. The code reads no clock: callers pass times in, so that tests
+//! can simulate them.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -39,14 +40,16 @@ const FLOOR: Duration = Duration::from_millis(5);
 /// Minimum number of requests in a round, so that a few slow requests do not decide.
 const LEAST_ROUND: usize = 8;
 
-/// Factors of the shortest median: up to `FLAT`, requests are no slower than usual; from `STRAINED` on, they are much slower.
+/// Factors of the baseline: a round with a median up to `FLAT` times the baseline is no slower than usual; from `STRAINED` times on, it is
+/// much slower.
 const FLAT: f64 = 1.5;
 const STRAINED: f64 = 2.0;
 
 /// Number of first requests of a kind whose mean is the usual time of that kind.
 const FIRST: u32 = 8;
 
-/// Factor by which the shortest median grows after each round, so that the control adapts to a provider that has become slower for good.
+/// Factor by which the baseline grows after each round whose median is not below it, so that the control adapts to a provider that has
+/// become slower for good.
 const FORGETTING: f64 = 1.0005;
 
 /// A request that has ended.
@@ -72,9 +75,10 @@ pub struct Pace<K> {
     limit: usize,
     /// True until requests first become slower or are throttled. The limit doubles meanwhile.
     begins: bool,
-    /// Usual time of each kind: the mean of the first requests, in seconds, and their number.
+    /// Usual time of each kind, which is the mean duration of its first requests in seconds, and the number of these requests.
     usual: HashMap<K, (f64, u32)>,
-    /// Shortest median of the relative times of a round.
+    /// Baseline for the median of a round. A median below it moves it halfway to that median; after any other round it grows by the factor
+    /// `FORGETTING`.
     shortest: f64,
     /// Durations of the round's requests, each divided by the usual time of its kind.
     round: Vec<f64>,

@@ -402,7 +402,7 @@ impl Plan {
         !(self.targets.is_empty() && self.excludes.is_empty())
     }
 
-    /// Returns true if apply would change anything.
+    /// Returns true if the plan changes an object or an output, or imports or moves an object.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         self.view().has_changes()
@@ -456,7 +456,8 @@ impl Plan {
                 .any(|((at, a), (now_at, b))| at != now_at || !all_same(a, b))
     }
 
-    /// Returns true if the plan can be applied: it has changes, and no errors.
+    /// Returns true if the plan has no errors and something to apply: changes or, in a refresh-only plan, refreshed objects, changed
+    /// outputs or invocations of actions.
     #[must_use]
     pub fn is_applyable(&self) -> bool {
         !self.errored

@@ -61,7 +61,7 @@ async fn start_provider(
     match running.schema().await {
         Ok(schema) => Ok((running, schema)),
         Err(diagnostics) => {
-            // Not yet one of the processes that `Providers::close` closes.
+            // `Providers::close` does not close this process, because it is not in its lists yet.
             running.close().await;
             Err(diagnostics.into())
         }
@@ -309,7 +309,8 @@ impl<'s> Providers<'s> {
         }
     }
 
-    /// Returns the provider that is called for an object of an open provider configuration.
+    /// Returns the provider that is called for an object of an open provider configuration: its process, unless the plugin source overrides
+    /// it for this object.
     pub async fn for_object(
         &self,
         address: &AbsProviderConfig,
@@ -340,7 +341,7 @@ impl<'s> Providers<'s> {
         self.provisioners.get(name)
     }
 
-    /// Requests all plugins to stop.
+    /// Requests the processes of all open provider configurations, and all provisioners, to stop.
     pub async fn stop(&self) {
         // The map is cloned, so that the lock is not held while the plugins are stopping.
         let providers: Vec<_> = self.open.lock().await.values().cloned().collect();

@@ -54,7 +54,7 @@ pub(crate) fn list_argument(value: Value, name: &str, ty: &Type, range: &Range) 
     Ok(value.is_known().then_some(value))
 }
 
-/// Converts the value of a `limit` argument.
+/// Converts the value of a `limit` argument, which must be a whole number that is not negative.
 pub(crate) fn limit_of(value: &Value, range: &Range) -> Result<u64, Diagnostic> {
     let limit = value.as_number().and_then(cty::Number::to_i64);
     limit.and_then(|limit| u64::try_from(limit).ok()).ok_or_else(|| {

@@ -73,13 +73,14 @@ impl<'c> Removals<'c> {
         self.resources.get(address).copied()
     }
 
-    /// Returns true if a block has `destroy = false` for a resource.
+    /// Returns true if a `removed` block for a resource, or for one of its modules, has `destroy = false`.
     #[must_use]
     pub fn forgets(&self, address: &ConfigResource) -> bool {
         self.says(address, false)
     }
 
-    /// Returns true if a block has `destroy = true` for a resource. A block without that argument leaves the decision to the state.
+    /// Returns true if a `removed` block for a resource, or for one of its modules, has `destroy = true`. A block without that argument
+    /// leaves the decision to the state.
     #[must_use]
     pub fn destroys(&self, address: &ConfigResource) -> bool {
         self.says(address, true)

@@ -39,7 +39,8 @@ pub async fn keys(settings: &AgentSettings) -> Result<(AgentClient<LocalStream>,
     Ok((client, identities))
 }
 
-/// Ranks a key by its similarity to the preferred one: 0 for the same key or comment, 1 for the end of the comment, 2 otherwise.
+/// Ranks a key by its similarity to the preferred one: 0 if the key or the whole comment is the same, 1 if its comment ends with the
+/// preferred text, 2 otherwise.
 fn rank(identity: &AgentIdentity, wanted: &str, key: Option<&PublicKey>) -> u8 {
     let (data, comment) = match identity {
         AgentIdentity::PublicKey { key, comment } => (key.key_data(), comment),
@@ -54,7 +55,7 @@ fn rank(identity: &AgentIdentity, wanted: &str, key: Option<&PublicKey>) -> u8 {
     }
 }
 
-/// Reads a public key from a file, which has the public key or the private key; or else from the file with `.pub` added to its name.
+/// Reads a public key from a file that contains the public or the private key, or else from the file with `.pub` appended to its name.
 fn key_in_file(path: &Path) -> Option<PublicKey> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".pub");

@@ -69,7 +69,7 @@ impl Sink {
             .iter()
             .map(|word| {
                 if windows {
-                    // The remote shell joins the words to a command line, so each is quoted for that shell.
+                    // The words are joined to one command line, which the remote shell parses, so each word is quoted for that shell.
                     quoted_for_windows(word)
                 } else {
                     quoted(word)

@@ -1,4 +1,4 @@
-//! Messages of WS-Management for remote shells, and the used parts of their answers.
+//! Messages of WS-Management for remote shells: encoding of requests, and parsing of the fields that are needed from their answers.
 
 use roxmltree::{Document, Node};
 
@@ -10,7 +10,8 @@ pub enum Request<'a> {
     Create,
     /// Starts a command in a shell.
     Command { shell: &'a str, command: &'a str },
-    /// Returns the output of a command since the last request. Without new output, the service waits for some.
+    /// Requests the output that a command has written since the last such request. Without new output, the service waits for some before it
+    /// answers.
     Receive { shell: &'a str, command: &'a str },
     /// Ends a command. If it has already ended, releases its resources.
     Terminate { shell: &'a str, command: &'a str },
@@ -189,7 +190,7 @@ pub fn received(answer: &str) -> Result<Received> {
     Ok(found)
 }
 
-/// Reads a fault: true if it is an operation timeout, and its text.
+/// Reads the fault in an answer, if there is one: true if it is an operation timeout, and its text.
 pub fn fault(answer: &str) -> Option<(bool, String)> {
     /// Fault code of an operation timeout.
     const TIMED_OUT: &str = "2150858793";

@@ -28,7 +28,7 @@ use crate::limits::MESSAGE_LIMIT;
 
 /// Maximum number of messages that wait to be sent. Each message holds all answers that were ready at the time.
 const WAITING: usize = 4;
-/// Size of a message in bytes after which further answers go into another message.
+/// Size limit of a message in bytes. An answer that would exceed it goes into another message.
 const LARGE: usize = 1 << 20;
 /// Maximum overhead of an answer in its message, in bytes: field numbers and lengths.
 const AROUND: usize = 64;
@@ -159,7 +159,7 @@ fn answer(number: u64, result: Result<Bytes, Status>) -> Answer {
     }
 }
 
-/// Distributes answers to messages that stay near the size limit.
+/// Distributes answers to messages shorter than [`LARGE`]. A longer answer gets a message of its own.
 fn batches(ready: Vec<Answer>) -> Vec<Answers> {
     let mut batches: Vec<Answers> = Vec::with_capacity(1);
     // Initialized as full, so that the first answer opens a message.

@@ -50,13 +50,14 @@ impl<'a> Triggered<'a> {
         self.0.contains_key(address)
     }
 
-    /// Returns true if the failure of an action after the creation of the object taints it.
+    /// Returns true if an action with `on_failure = taint` runs after the creation of the object, so that its failure would taint the
+    /// object.
     pub(super) fn may_taint(&self, address: &AbsResourceInstance) -> bool {
         self.for_object(address, |event| event == ActionEvent::AfterCreate)
             .any(|(_, trigger)| taints(trigger))
     }
 
-    /// Returns true if the creation or update of the object invokes an action beforehand.
+    /// Returns true if the creation or the update of the object invokes actions that run before it.
     pub(super) fn begins(&self, address: &AbsResourceInstance) -> bool {
         self.for_object(address, |event| event.is_before() && !event.is_destroy())
             .next()
@@ -65,11 +66,12 @@ impl<'a> Triggered<'a> {
 }
 
 impl Applier<'_> {
-    /// Invokes the actions that the creation or the update of an object triggers before it (`caller` is the planned object) or after it
-    /// (`caller` is the new object). An error means that the operation has failed.
+    /// Invokes the actions that the creation or the update of an object triggers: with `before`, those that run before the change (`caller`
+    /// is the planned object), otherwise those that run after it (`caller` is the new object). An error means that the operation has
+    /// failed.
     ///
-    /// If some of the triggers have `on_failure = taint`, the new object is stored as tainted already, and the last of them to succeed
-    /// makes it ready.
+    /// If some of the triggers have `on_failure = taint`, the new object is already stored as tainted. It becomes ready when the last of
+    /// these actions has succeeded.
     pub(super) async fn invoke_triggered(
         &self,
         s: &ObjectOperation<'_>,
@@ -183,7 +185,8 @@ impl Applier<'_> {
     }
 
     /// Invokes the actions that the destruction of an object triggers at this event. Their configuration is the planned one, because
-    /// nothing is evaluated during a destruction. In destroy mode, a failure does not stop the destruction.
+    /// nothing is evaluated during a destruction. A failure stops the destruction, except in destroy mode and with `on_failure = continue`:
+    /// then it is reported as a warning.
     pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
         for (invocation, trigger) in self.triggered.for_object(s.address, |e| e == event) {
             let Err(failed) = Box::pin(self.invoke_planned(invocation)).await else {

@@ -9,8 +9,8 @@ use crate::lanes::Lane;
 use crate::plan::{Action, ResourceChange};
 
 impl Applier<'_> {
-    /// Waits until an operation may send requests, or, if its requests are short, until it may write its intent in advance ([`Slot::run`]
-    /// then waits for its turn).
+    /// Waits until an operation may send requests. An operation that consists of one short request is admitted earlier, to write its intent
+    /// in advance; it must then wait for [`Slot::run`] before it sends the request.
     pub(super) async fn admit(&self, operation: Operation, change: &ResourceChange) -> Slot<'_> {
         if let Some(lane) = self.lane(change) {
             return self.slots.admit_to(lane.enter().await);
@@ -31,7 +31,7 @@ impl Applier<'_> {
     }
 
     /// Returns true if an operation consists of one short request to its provider. Only such an operation may write its intent before it
-    /// has a slot, because a crash then leaves few intents of operations that did not begin.
+    /// may send requests, because a crash then leaves few intents of operations that did not begin.
     fn is_brief(&self, operation: Operation, change: &ResourceChange) -> bool {
         matches!(operation, Operation::Change(_))
             && matches!(change.action, Action::Create | Action::Update)

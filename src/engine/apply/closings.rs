@@ -19,7 +19,7 @@ use crate::requirements;
 /// Provider configurations whose processes can end before the apply does.
 pub(super) struct Closings<'a> {
     providers: &'a Providers<'a>,
-    /// Number of operations that each configuration still has to carry out.
+    /// Number of operations of each configuration that have not ended yet.
     left: HashMap<&'a AbsProviderConfig, AtomicUsize>,
     /// Sends the configurations without operations to [`Closings::close_ended`]; `None` after the last operation of the apply.
     ended: Mutex<Option<UnboundedSender<&'a AbsProviderConfig>>>,
@@ -40,7 +40,7 @@ impl<'a> Closings<'a> {
                 *left.entry(&change.provider).or_default().get_mut() += 1;
             }
         }
-        // Most operations have one configuration, which nothing would be gained from closing a moment earlier.
+        // Most applies use one configuration. Closing it a moment before the apply ends would gain nothing.
         if left.len() > 1 {
             let with_functions = requirements::function_providers_needed(config);
             let of_actions: HashSet<&AbsProviderConfig> = plan.invocations.iter().map(|i| &i.provider).collect();
@@ -77,13 +77,13 @@ impl<'a> Closings<'a> {
         }
     }
 
-    /// Says that no operation is left, so that [`Closings::close_ended`] returns.
+    /// Signals that no operation is left, so that [`Closings::close_ended`] returns.
     pub(super) fn finish(&self) {
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Ends processes side by side with the operations, which must not wait: a plugin may take seconds to end. Returns
-    /// after [`Closings::finish`], when all of them have ended.
+    /// Ends processes concurrently with the operations, which must not wait for them: a plugin may take seconds to end. Returns after
+    /// [`Closings::finish`], when all of these processes have ended.
     pub(super) async fn close_ended(&self) {
         let mut ended = self.closing.lock().await;
         let mut closing = FuturesUnordered::new();

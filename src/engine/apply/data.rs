@@ -16,7 +16,8 @@ use crate::object_config;
 use crate::plan::Action;
 
 impl Applier<'_> {
-    /// Reads a data source.
+    /// Reads a data source, and stores its result. If the data source of a check block cannot be read, its configuration is stored instead
+    /// of a result, and the operation succeeds.
     pub(super) async fn read(&self, s: &ObjectOperation<'_>) -> Result<(), Reported> {
         let block = self
             .context
@@ -31,7 +32,7 @@ impl Applier<'_> {
             block,
             repetition: &expansion.repetition(&s.address.resource.key),
         };
-        // The preconditions are checked before the read, which a precondition may be meant to prevent.
+        // Preconditions are checked before the read, because a precondition may be meant to prevent it.
         evaluator.check_preconditions(instance, FailureSeverity::Error)?;
         let scope = evaluator.instance_scope(instance)?;
         let config = object_config::object_config(evaluator, s.address, &block.body, s.schema, &scope)?;

@@ -14,8 +14,8 @@ use crate::instance::nulls_for_unknowns;
 use crate::plan::{Action, Mode};
 
 impl Applier<'_> {
-    /// Evaluates the check blocks, the conditions that the plan left unknown, and the root outputs. Returns the diagnostics of these
-    /// evaluations.
+    /// Evaluates the root outputs and, in normal mode, the check blocks and the conditions that the plan left unknown. Returns the
+    /// diagnostics of the operations; those of the evaluations here stay in the evaluator.
     pub(super) async fn finish(&self) -> Diagnostics {
         let mut diagnostics = self.context.evaluator.take_diagnostics();
         if self.context.inputs.stop.is_requested() {
@@ -34,7 +34,7 @@ impl Applier<'_> {
         diagnostics
     }
 
-    /// Evaluates the check blocks with the final values. In a plan with targets, values may be missing.
+    /// Evaluates the check blocks with the final values. After a plan with targets they are not evaluated, because values may be missing.
     async fn checks(&self) {
         if !self.plan.targets.is_empty() {
             return;
@@ -62,7 +62,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Evaluates the conditions that the plan left unknown and that no operation has evaluated.
+    /// Evaluates the conditions that the plan left unknown and that no operation has evaluated, unless they depend on a failed operation.
     async fn late_conditions(&self) {
         let failed = self.results.failed().clone();
         let unknown = |address: &str| {
@@ -127,13 +127,13 @@ impl Applier<'_> {
         evaluator.check_postconditions(instance, evaluator.object(address), FailureSeverity::Error)
     }
 
-    /// Updates the root outputs. Those that depend on a failed operation keep their old values.
+    /// Updates the root outputs in the state. Those that depend on a failed operation keep their old values.
     async fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.results.failed().clone();
         let root = &self.context.inputs.config.root;
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if refresh_only && !self.plan.is_applyable() {
-            // The state already has the known outputs.
+            // The plan has no changes, and the prior state already has the known outputs.
             return;
         }
         let severity = if refresh_only {

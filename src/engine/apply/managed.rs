@@ -98,7 +98,8 @@ impl Applier<'_> {
         result
     }
 
-    /// Returns the values of a change, planned again if the configuration was not wholly known.
+    /// Returns the values of a change. It is planned again if the configuration was not wholly known in the plan, and for every
+    /// replacement.
     async fn change_values(
         &self,
         s: &ObjectOperation<'_>,
@@ -129,8 +130,7 @@ impl Applier<'_> {
         Ok(values)
     }
 
-    /// Calls the provider to apply a change, stores the object, and runs its provisioners. Returns the object, with
-    /// marks.
+    /// Calls the provider to apply a change, stores the object, and runs its provisioners and actions. Returns the object, with marks.
     async fn apply_change(
         &self,
         index: u32,
@@ -235,7 +235,7 @@ impl Applier<'_> {
         Ok(intent)
     }
 
-    /// Deposes the current object of a replacement that creates first.
+    /// If the change is a replacement that creates first, deposes the current object and returns the key of the deposed one.
     fn depose(&self, index: u32, s: &ObjectOperation<'_>) -> Option<state::DeposedKey> {
         let deposed = match s.change.action {
             Action::CreateThenDelete | Action::CreateThenForget => {
@@ -336,7 +336,7 @@ impl Applier<'_> {
         });
     }
 
-    /// Returns the current object of the state.
+    /// Returns the current object of the instance in the state, without marks; null if there is none.
     fn current(&self, s: &ObjectOperation<'_>) -> Result<Value, Reported> {
         let object = self.state().current(s.address).cloned();
         match object {

@@ -103,7 +103,7 @@ pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) ->
         }
     };
     inputs.report_settled_lanes();
-    // The second interrupt does not wait: plugins that are not closed here are killed when they are dropped.
+    // After a second interrupt, apply does not wait: plugins that are not closed here are killed when they are dropped.
     tokio::select! {
         () = providers.close() => {}
         () = inputs.stop.cancelled() => {}
@@ -214,7 +214,8 @@ async fn run(applier: &Applier<'_>) -> (State, Diagnostics) {
         let resources = changed.map(|c| c.address.config()).collect();
         evaluator.report(validate::warnings_of_providers(inputs, providers, resources).await);
     }
-    // Recorded first, so that the journal contains every change that the results of operations are based on.
+    // The changes that the plan made to the state are recorded first, so that the journal contains every change that the results of
+    // operations are based on.
     applier.pass_changes_before_apply();
     let work = async {
         // An imported object without changes has no operation that reports the import.
@@ -481,7 +482,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Carries out an invocation that the user asks for.
+    /// Carries out an invocation that the user has requested.
     async fn visit_invocation(&self, operation: Operation, index: u32) -> Outcome {
         let Some(invocation) = self.plan.invocations.get(index as usize) else {
             return Outcome::Failed;
@@ -571,7 +572,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Sends the event for an import. The object is in the prior state of the plan, so this cannot fail.
+    /// Sends the event for an import. The plan has already put the object into the prior state, so the import cannot fail any more.
     fn report_import(&self, change: &ResourceChange) {
         if let Some(target) = &change.importing {
             self.context.inputs.events.event(Event::Imported {
@@ -581,7 +582,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Returns an object of this resource with everything that the state stores except the value.
+    /// Returns an object without attributes, with the facts that the state stores about its resource: schema version, dependencies,
+    /// `create_before_destroy`, `skip_destroy`, and the destroy-time provisioners.
     fn record(&self, address: &AbsResourceInstance, schema: &Schema) -> Object {
         let resource = address.config();
         let block = self.context.inputs.config.resource(&resource);

@@ -68,7 +68,7 @@ impl Slots {
         }
     }
 
-    /// Admits an operation that holds a permit of a lane, so that it can run at once.
+    /// Creates the slot of an operation that holds a permit of a lane. It needs no other permit, so it can run at once.
     pub(super) fn admit_to(&self, place: LanePlace) -> Slot<'_> {
         Slot {
             slots: self,
@@ -142,7 +142,7 @@ pub(super) struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// Waits until the operation may send requests. Returns false at once if it already may.
+    /// Waits until the operation may send requests, and returns true. If it already may, returns false at once.
     pub(super) async fn run(&self) -> bool {
         if self.lane.is_some() || self.lock().1.is_some() {
             return false;
@@ -153,7 +153,7 @@ impl Slot<'_> {
     }
 
     /// Waits for a permit of the separate limit for objects that exist only in the state. The permit of `admit` is returned first, so that
-    /// another operation can prepare. Returns false if there is no separate limit.
+    /// another operation can prepare. Without a separate limit, returns false and keeps that permit.
     pub(super) async fn run_local(&self) -> bool {
         let Some(local) = &self.slots.local else { return false };
         self.release();

@@ -26,11 +26,11 @@ pub struct UnfinishedOperation {
     pub address: String,
     /// Action on the object: create, update, delete, read or forget. `None` if an action of a provider is invoked.
     pub action: Option<Action>,
-    /// State of the object, if the operation was interrupted while it ran.
+    /// Content of the state for the object, if the operation was interrupted while it ran.
     pub recorded: Option<Recorded>,
 }
 
-/// What the state contains for an object whose operation was interrupted.
+/// Content of the state for an object whose operation was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// No object.

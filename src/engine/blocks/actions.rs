@@ -106,7 +106,8 @@ impl Edges<'_> {
         }
     }
 
-    /// Adds the edges from the targets of an action's references to the action. Each target comes with the range of the reference.
+    /// Adds the edges to an action from the targets of its references, each of which comes with the range of its reference. A target that
+    /// depends on the action gets no edge, and is an error unless it triggers the action.
     fn connect_to_action(
         &mut self,
         node: NodeIndex,

@@ -43,7 +43,7 @@ pub(super) struct Edges<'a> {
     pub(super) of_providers: Vec<(NodeIndex, Vec<Diagnostic>)>,
 }
 
-/// Returns the module of a reference to a whole module rather than to one output.
+/// Returns the called module if a reference is to the whole module rather than to one of its outputs.
 pub(super) fn whole_module<'c>(config: &'c ModuleNode, reference: &Reference) -> Option<&'c ModuleNode> {
     match &reference.subject {
         Referenceable::Module(name) | Referenceable::ModuleInstance(name, _) => config.children.get(name),
@@ -124,7 +124,7 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// Returns the node of a block, which depends on the call of its module.
+    /// Returns the node of a block, with an edge from the call of its module, on which it depends.
     fn block_in(&mut self, call: Option<NodeIndex>, block: Block) -> NodeIndex {
         let node = self.blocks.node(block);
         if let Some(call) = call {

@@ -151,7 +151,7 @@ impl Blocks {
         Blocks::build_checking(config, schemas, in_state, (Checked::All, ProviderBlocks::Used))
     }
 
-    /// Builds the graph for `validate`, even if there are errors.
+    /// Builds the graph for `validate`, even if there are errors. `judged` selects the provider blocks whose errors are reported.
     pub(crate) fn build_to_validate(
         config: &Config,
         schemas: &Schemas,

@@ -9,8 +9,8 @@ use lang::refs::{provider_functions, references_in_expr};
 use syntax::Diagnostic;
 use syntax::ast::Expr;
 
-/// Returns an error if an expression depends on an object whose value is not known before a plan, directly or through variables and local
-/// values. The error names the first such object.
+/// Returns an error if an expression depends on an object whose value is not known before a plan, or calls a provider function, directly or
+/// through variables and local values. The error names the first such object or function.
 pub(super) fn dynamic_reference(root: &Config, node: &ModuleNode, expr: &Expr) -> Option<Diagnostic> {
     let mut stack: Vec<(&ModuleNode, &Expr)> = vec![(node, expr)];
     let mut seen: HashSet<(Module, Arc<str>, bool)> = HashSet::new();

@@ -74,7 +74,8 @@ fn module_name(path: &Module) -> String {
     }
 }
 
-/// Returns the declared name that is nearest to an undeclared one, or `None` once [`MOST_COMPARED`] names have been compared.
+/// Returns the declared name that is nearest to an undeclared one. `None` if no name is near, or once [`MOST_COMPARED`] names have been
+/// compared.
 fn nearest<'n>(name: &str, names: impl ExactSizeIterator<Item = &'n str>, compared: &mut usize) -> Option<Near> {
     if *compared > MOST_COMPARED {
         return None;

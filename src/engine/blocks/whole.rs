@@ -56,8 +56,7 @@ impl Blocks {
         if self.whole_modules.is_empty() {
             return;
         }
-        // The modules below each module are computed once: there may be thousands of them, each named by
-        // another block.
+        // The dependencies of all modules are computed in one pass: there may be thousands of modules, each named by another block.
         let below = self.modules_before();
         let none = Vec::new();
         let pairs: Vec<(NodeIndex, NodeIndex)> = (self.whole_modules.iter())
@@ -109,7 +108,7 @@ impl Blocks {
         out
     }
 
-    /// Returns the variables of each module and of those below, and the blocks in `depends_on` of their calls.
+    /// Returns for each module its variables, those of the modules below, and the blocks in `depends_on` of the calls of all these modules.
     fn modules_before(&self) -> BTreeMap<Module, Vec<NodeIndex>> {
         let calls = self
             .waiting_calls

@@ -135,8 +135,8 @@ pub struct Conditions<'c> {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates conditions, reports those that do not hold, and records their results. Returns an error if one failed with
-    /// severity `Error`.
+    /// Evaluates conditions, reports those that do not hold, and records their results. Returns an error if the severity is `Error` and a
+    /// condition does not hold or could not be evaluated.
     pub fn check_all(&self, conditions: &Conditions<'_>) -> Result<(), Reported> {
         let mut failed = false;
         for rule in conditions.rules {

@@ -1,9 +1,9 @@
 //! Deprecated values carry a mark. The use of such a value causes a warning, and removes the mark.
 //!
 //! The mark comes from the `deprecated` argument of an output, when the calling module refers to the output, or from the schema of a
-//! provider, when an expression refers to the resource. It follows the value through expressions. Where a value is used finally (in the
-//! configuration of an object, in a root output), marks on any part of it cause warnings. Where other expressions can refer to it, only a
-//! mark on the value as a whole does, since its parts may never be used.
+//! provider, when an expression refers to the resource. It follows the value through expressions. In the configuration of an object and in
+//! a root output, marks on any part of the value cause warnings. Where other expressions can still refer to the value, only a mark on the
+//! value as a whole causes one, since its parts may never be used.
 
 use addrs::{InstanceKey, Module};
 use config::Resource;

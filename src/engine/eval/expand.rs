@@ -52,7 +52,7 @@ impl Expansion {
     }
 
     /// Builds the value of the instances that have an object. For `count`, the tuple ends at the last instance with an object, and earlier
-    /// instances without one are unknown.
+    /// instances without one are unknown. For `for_each`, instances without an object are left out.
     pub(super) fn gather_present(&self, objects: &Objects) -> Result<Value, Reported> {
         let value = |key: InstanceKey| Ok(objects.get(&key).cloned().unwrap_or_else(Value::dynamic));
         match self {
@@ -169,7 +169,7 @@ impl Evaluator<'_> {
             if known {
                 let expansion = self.call_expansion(&parent, name)?;
                 let instances = expansion.keys().into_iter().map(|key| parent.child(name.clone(), key));
-                // A test overrides the outputs of the filtered instances, so nothing in them is evaluated.
+                // Instances whose outputs a test overrides are left out, so nothing in them is evaluated.
                 out.extend(instances.filter(|instance| self.given_outputs(instance).is_none()));
             }
         }
@@ -480,7 +480,7 @@ impl RepetitionArgument<'_> {
         Ok(Expansion::ForEach(out))
     }
 
-    /// Returns the result for a `for_each` value of this type whose keys are unknown.
+    /// Returns the result for a `for_each` value of this type whose keys are unknown: an error, except in static evaluation.
     fn unknown_keys(&self, ty: &Type) -> Result<Expansion, Reported> {
         // Variables have no values in validation, so unknown keys are not an error.
         if self.is_static() {

@@ -113,7 +113,7 @@ impl<'a> Evaluator<'a> {
         self
     }
 
-    /// Sets the schemas of providers, which tell the deprecated attributes of objects.
+    /// Sets the schemas of providers, which declare the deprecated attributes of objects.
     #[must_use]
     pub fn with_schemas(mut self, schemas: &'a Schemas) -> Evaluator<'a> {
         self.schemas = Some(schemas);
@@ -158,7 +158,7 @@ impl<'a> Evaluator<'a> {
         self.scope_with(module, Repetition::default(), None)
     }
 
-    /// Returns the scope of one instance of a block, with `self` if there is such an object.
+    /// Returns the scope of one instance of a block. `self_value` is the object that `self` refers to, if there is one.
     #[must_use]
     pub fn scope_with(
         &self,
@@ -252,7 +252,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Returns the value for an input variable: the argument of the module call, or in the root module the value that the user has set.
+    /// Returns the value for an input variable: the argument of the module call, or in the root module the value that the user has set;
+    /// otherwise the default. In static evaluation, variables of the root module are unknown.
     pub fn input_value(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         let variable = node.module.variables.get(name).ok_or(Reported)?;
         let value = match module.parent() {
@@ -540,7 +541,8 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Returns the common type of a module's instances if all outputs declare their types. The value of the call is then a list or a map.
+/// Returns the common type of a module's instances, if every output declares a type without `any`; otherwise `None`. With a common type,
+/// the value of a repeated call is a list or a map.
 fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> {
     let outputs = &module.module.outputs;
     let fixed = |output: &Output| output.typed && !output.ty.has_dynamic();

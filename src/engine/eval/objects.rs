@@ -69,7 +69,8 @@ impl ReferencedResource<'_> {
             .resource_expansion(&self.address.module, &self.address.resource)
     }
 
-    /// Returns the kind of expansion that the block has (`count`, `for_each`, `enabled` or none), with no instances.
+    /// Returns the expansion of a block without evaluating its arguments: no instances with `count` or `for_each`, [`Expansion::Disabled`]
+    /// with `enabled`, otherwise a single instance.
     #[must_use]
     pub fn empty_expansion(&self) -> Expansion {
         match (&self.block.count, &self.block.for_each) {

@@ -160,7 +160,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns the instance of a calling module on the way to a module instance, and the key of the call's instance.
+/// Returns the instance of the module `path` that contains a module instance, directly or indirectly, and the key of the module call in it
+/// that leads there.
 fn caller(module: &ModuleInstance, path: &addrs::Module) -> Option<(ModuleInstance, InstanceKey)> {
     let mut at = module.clone();
     loop {

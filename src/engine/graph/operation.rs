@@ -31,7 +31,7 @@ pub struct OperationGraph {
     /// Pairs of a node and its dependency, as indexes. Edges that follow from other edges (transitively) are left out, except if cycles are
     /// to be shown.
     pub edges: Vec<(usize, usize)>,
-    /// For each node, the number of the cycle that contains it.
+    /// For each node, an arbitrary number for the cycle that contains it; `None` if the node is on no cycle.
     pub cycles: Vec<Option<usize>>,
 }
 
@@ -359,7 +359,7 @@ impl Builder {
         }
     }
 
-    /// Adds an object that is created, updated or read. Returns the nodes of its resource and of the object.
+    /// Adds an object that is created, updated or read. Returns the nodes of its resource and of the object; `None` for other changes.
     fn made(&mut self, change: &ResourceChange) -> Option<(usize, usize)> {
         let makes =
             matches!(change.action, Action::Create | Action::Read | Action::Update) || change.action.is_replace();
@@ -374,7 +374,7 @@ impl Builder {
         Some((expand, node))
     }
 
-    /// Adds an object that is destroyed. Returns its node and its recorded dependencies.
+    /// Adds an object that is destroyed. Returns its node and its recorded dependencies; `None` for other changes.
     fn unmade(&mut self, plan: &Plan, change: &ResourceChange) -> Option<(usize, Option<Arc<[ConfigResource]>>)> {
         let is_managed = change.address.resource.resource.mode == Mode::Managed;
         if !is_managed || !(change.action == Action::Delete || change.action.is_replace()) {
@@ -406,7 +406,8 @@ impl Builder {
         }
     }
 
-    /// Completes the graph with a root node that depends on all nodes without dependents.
+    /// Completes the graph with a root node that depends on all nodes without dependents. If `reduced` is set, removes the edges that
+    /// follow from other edges.
     fn finish(mut self, reduced: bool) -> OperationGraph {
         let mut needed = vec![false; self.nodes.len()];
         for dependency in self.dependencies.iter().flatten() {

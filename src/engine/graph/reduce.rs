@@ -64,7 +64,7 @@ pub(super) fn reduce(dependencies: &mut Adjacency) {
     }
 }
 
-/// Returns for each node the number of its cycle, if it is on one.
+/// Returns for each node an arbitrary number for its cycle; `None` if the node is on no cycle.
 pub(super) fn cycles(dependencies: &Adjacency) -> Vec<Option<usize>> {
     let mut graph = petgraph::graph::DiGraph::<(), ()>::new();
     let nodes: Vec<_> = dependencies.iter().map(|_| graph.add_node(())).collect();

@@ -52,7 +52,7 @@ impl Comparison<'_> {
         self.out.push(Problem::new(path, message));
     }
 
-    /// Appends a value to a message, unless the attribute is sensitive.
+    /// Returns the message `shown` followed by the value. For a sensitive attribute, returns the message `hidden` instead.
     fn with_value(&self, hidden: &str, shown: &str, value: &Value) -> String {
         if self.sensitive {
             hidden.into()

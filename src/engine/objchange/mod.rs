@@ -49,7 +49,7 @@ fn attribute(object: &Value, name: &str) -> Value {
     })
 }
 
-/// Builds a list, set or tuple, whichever `like` is.
+/// Builds a list or set as `like` is, if all items have its element type; otherwise a tuple.
 fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
     match like.ty() {
         Type::List(e) if items.iter().all(|i| i.ty() == &**e) => Value::list((**e).clone(), items),
@@ -58,7 +58,7 @@ fn rebuild_seq(like: &Value, items: Vec<Value>) -> Value {
     }
 }
 
-/// Builds a map or an object, whichever `like` is.
+/// Builds a map as `like` is, if all values have its element type; otherwise an object.
 fn rebuild_map(like: &Value, items: Vec<(std::sync::Arc<str>, Value)>) -> Value {
     match like.ty() {
         Type::Map(e) if items.iter().all(|(_, i)| i.ty() == &**e) => {
@@ -68,12 +68,12 @@ fn rebuild_map(like: &Value, items: Vec<(std::sync::Arc<str>, Value)>) -> Value 
     }
 }
 
-/// Path to an element of a list by position.
+/// Returns the path to an element of a list by position.
 fn at_index(path: &Path, index: usize) -> Path {
     path.index(Value::number(i64::try_from(index).unwrap_or(i64::MAX)))
 }
 
-/// Path to an element of a map by key.
+/// Returns the path to an element of a map by key.
 fn at_key(path: &Path, key: &str) -> Path {
     path.index(Value::string(key))
 }

@@ -373,8 +373,8 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the paths that require replacement and whose values change, without duplicates. The prior value of a write-only attribute is not
-/// stored, so its paths are assumed to change.
+/// Returns the paths that require replacement and whose values change, without duplicates. An unknown planned value counts as changed, and
+/// so does a write-only attribute, because its prior value is not stored.
 fn effective_replace_paths(schema: &BlockSchema, prior: &Value, change: &PlannedChange) -> Vec<Path> {
     let mut named = HashSet::new();
     change

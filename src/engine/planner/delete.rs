@@ -17,7 +17,7 @@ use crate::instance::{StoredObject, located, read_problems, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
-    /// Plans the destruction of an instance that is not configured.
+    /// Plans to destroy or forget an instance that is not configured.
     pub(super) async fn delete(
         &self,
         p: &PlannedResource<'_>,
@@ -80,7 +80,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Records a warning that the destroy-time provisioners of an object do not run, because its block was removed.
+    /// Records an object for a warning if its destroy-time provisioners cannot run because its block was removed.
     fn note_lost_provisioners(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, stored: &StoredObject) {
         let types = &stored.object.destroy_provisioners;
         // A tainted object runs no destroy-time provisioners, so it needs no warning.
@@ -95,7 +95,7 @@ impl Planner<'_> {
         self.results().lost_provisioners.push(note);
     }
 
-    /// Plans the destruction of a deposed object.
+    /// Plans to destroy or forget a deposed object.
     pub(super) async fn delete_deposed(
         &self,
         p: &PlannedResource<'_>,
@@ -319,7 +319,7 @@ enum Kept {
 }
 
 impl Kept {
-    /// Returns the reason for the change. If the configuration has decided, the reason is `without`.
+    /// Returns the reason for the change. If the configuration has decided, that is `without`.
     fn reason(self, without: Reason) -> Reason {
         match self {
             Kept::ByConfiguration => without,

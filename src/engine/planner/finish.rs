@@ -67,7 +67,7 @@ impl Planner<'_> {
         sort_both(&mut changes, &mut planned, |a, b| {
             (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed))
         });
-        // The vector has spare capacity from growing, and lives until the end of apply.
+        // The vector lives until the end of apply, so its spare capacity is released.
         changes.shrink_to_fit();
         let mut drift = results.drift;
         drift.sort_by(|a, b| (&a.address, &a.deposed).cmp(&(&b.address, &b.deposed)));
@@ -167,7 +167,8 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
-    /// Returns the warning about orphans on which objects depend that the plan leaves out.
+    /// Returns the warning about orphans on which objects depend that this plan leaves out: those that are not destroyed for this reason,
+    /// and those that are destroyed because a target names them.
     pub(super) fn needed_outside(&self) -> Option<Diagnostic> {
         let mut results = self.results();
         let mut kept = std::mem::take(&mut results.kept_for_others);
@@ -216,7 +217,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// Returns the outputs of all module instances except the root module, without outputs that are null.
+    /// Returns the selected outputs of all module instances except the root module, without outputs that are null. None in a destroy plan.
     fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
         let mut out = Vec::new();
         if self.spec.kind.is_destroy() {

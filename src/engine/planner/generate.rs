@@ -25,7 +25,8 @@ pub(super) fn subject(import: &Import) -> Option<&AbsResourceInstance> {
         .filter(|to| import.for_each.is_none() && to.module.is_root() && to.resource.key.is_none())
 }
 
-/// Adds empty blocks to the configuration for all imports that have no resource block.
+/// Adds an empty block for each import that has no resource block, if a block can be generated for it (see [`subject`]) and the state has
+/// no object at its target.
 pub(super) fn with_empty_blocks(config: &Config, state: &State) -> Config {
     let mut out = config.clone();
     for import in &config.root.module.imports {

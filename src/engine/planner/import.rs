@@ -53,7 +53,7 @@ pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     }
 }
 
-/// Returns the single object in a provider's import response. Otherwise the error has a detail and a reason.
+/// Returns the only object of the imported resource type in a provider's response. The error has a short message and its explanation.
 fn only_object(
     found: Vec<ImportedObject>,
     address: &AbsResourceInstance,
@@ -459,7 +459,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the dependencies of a resource, sorted as in the state.
+    /// Returns the direct and indirect dependencies of a resource, sorted as in the state.
     pub(super) fn dependencies_of(&self, resource: &ConfigResource) -> Arc<[ConfigResource]> {
         let mut out: Vec<_> = self
             .context

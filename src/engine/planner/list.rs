@@ -139,7 +139,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the index of an instance in its block; `None` if the block has neither `count` nor `for_each`.
+    /// Returns the position of an instance among those of its block; `None` if the block has neither `count` nor `for_each`.
     fn sibling(&self, address: &AbsResourceInstance) -> Result<Option<usize>, Reported> {
         if address.resource.key == InstanceKey::None {
             return Ok(None);

@@ -250,8 +250,9 @@ impl Planner<'_> {
         Ok((config, marks))
     }
 
-    /// Records the dependencies of a refreshed object. The dependencies of the configuration are added, but the recorded ones remain until
-    /// an apply changes the object. Also records the lifecycle arguments that matter after the block is removed.
+    /// Records the dependencies of an object after its refresh. If the object was read, the dependencies of the configuration are added to
+    /// the recorded ones, which remain until an apply changes the object. Also records the lifecycle arguments that matter after the block
+    /// is removed.
     fn record_dependencies_after_refresh(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, read: bool) {
         let recorded = self.prior().current(address).map(|o| o.dependencies.clone());
         let Some(recorded) = recorded else { return };
@@ -264,7 +265,7 @@ impl Planner<'_> {
         self.record(p, address, both.into());
     }
 
-    /// Records the dependencies of an object, and the provider configuration that manages it.
+    /// Records the dependencies and lifecycle arguments of an object, and the provider configuration that manages it.
     fn record(&self, p: &PlannedResource<'_>, address: &AbsResourceInstance, dependencies: Arc<[ConfigResource]>) {
         let mut prior = self.prior();
         let Some(object) = prior.current(address) else { return };
@@ -320,7 +321,7 @@ impl Planner<'_> {
         Ok(block)
     }
 
-    /// Records that an object was not read, if it was not.
+    /// Adds the stored object, if there is one, to those that the plan has not read.
     fn conclude_unread(&self, address: &AbsResourceInstance, stored: Option<&StoredObject>) {
         if let Some(stored) = stored {
             self.note_unread(address, &stored.object);
@@ -468,7 +469,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the provider configuration that the state records for an object.
+    /// Returns the provider configuration that the state records for an object, or that of the resource if the state records none.
     pub(super) fn recorded_provider(
         &self,
         p: &PlannedResource<'_>,

@@ -266,7 +266,7 @@ fn interrupted() -> Diagnostics {
     .into()
 }
 
-/// Makes a plan with running providers.
+/// Makes a plan with running providers. The last result is set if another pass must read these sources first.
 async fn with_providers(
     inputs: Inputs<'_>,
     written: &config::Config,

@@ -118,7 +118,7 @@ impl Selection {
         self.needed_outside = needed;
     }
 
-    /// Decides about an instance that is only in the state.
+    /// Decides whether an instance that is only in the state is destroyed.
     pub(super) fn orphan(&self, address: &AbsResourceInstance) -> Orphan<'_> {
         let users = self
             .needed_outside
@@ -446,7 +446,8 @@ pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns the warning about orphans on which objects depend that the plan leaves out.
+/// Returns the warning about orphans on which objects depend that this plan leaves out: those that are not destroyed for this reason
+/// (`kept`), and those that are destroyed because a target names them (`destroyed`).
 pub(super) fn needed_outside(
     kept: &[(AbsResourceInstance, String)],
     destroyed: &[(AbsResourceInstance, String)],

@@ -39,7 +39,7 @@ impl Sources {
 #[derive(Clone)]
 enum Within {
     Resource(Resource, InstanceKey),
-    /// A module call, named by its path, with the key of the called instance.
+    /// A module call, by its name, with the key of the called instance.
     Call(Arc<str>, InstanceKey),
     Other,
 }
@@ -154,7 +154,8 @@ impl<'s> Search<'s> {
     }
 
     fn expression(&mut self, at: &Pending<'s>) {
-        // The references in whose instance key the instance's own key is used, such as `each.key`.
+        // References whose instance key is an expression, by their start position. True if the expression is the instance's own key:
+        // `count.index` or `each.key`.
         let own_keys: HashMap<u32, bool> = evaluated_keys(at.expr)
             .into_iter()
             .map(|(traversal, key)| (traversal.range.start.byte, is_own_key(key)))

@@ -137,7 +137,7 @@ fn any_key(repetition: &Repetition) -> InstanceKey {
     }
 }
 
-/// Returns errors for a condition that the events of the trigger do not allow, or whose references they do not allow.
+/// Returns an error if a condition belongs to a destroy event, or if it refers to `self` and belongs to a `before_create` event.
 fn misplaced_condition(trigger: &ActionTrigger) -> Diagnostics {
     let mut out = Diagnostics::new();
     let Some(condition) = &trigger.condition else {

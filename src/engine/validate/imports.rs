@@ -35,7 +35,7 @@ fn wrong_key(module: &Module, import: &Import) -> Option<Diagnostic> {
 }
 
 impl Validator<'_> {
-    /// Evaluates the expressions of `import` blocks.
+    /// Checks the instance keys in the targets of `import` blocks, and evaluates their expressions.
     pub(super) fn imports(&self) {
         for node in self.config.nodes() {
             let module = representative(&node.path);

@@ -446,7 +446,8 @@ impl Validator<'_> {
         Ok(())
     }
 
-    /// Returns the provider's diagnostics for the configuration of a resource; `None` if the configuration cannot be evaluated.
+    /// Returns the provider's diagnostics for the configuration of a resource; `None` if its block was visited before, or if the
+    /// configuration cannot be evaluated.
     async fn warnings(&self, address: &ConfigResource) -> Option<Diagnostics> {
         let block = self.config.resource(address)?;
         if !self.is_first(&Block::Resource(address.clone())) {

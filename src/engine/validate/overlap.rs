@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics, Pos, Range};
 
 use crate::blocks::{Block, Blocks};
 
-/// Returns the blocks that overlap with a part of a file that could not be parsed.
+/// Returns the local values, variables, outputs and module calls that overlap with a part of a file that could not be parsed.
 pub(super) fn incomplete(config: &Config, blocks: &Blocks) -> Vec<Block> {
     let broken = config.broken_parts();
     if broken.is_empty() {

@@ -124,7 +124,8 @@ impl Execution<'_, '_> {
         self.moves.from.insert(to, from);
     }
 
-    /// Moves all resources of the modules that match the statement, and of the modules below.
+    /// Moves all resources of the modules that match the statement, and of the modules below. A module stays where it is if its target has
+    /// resources; the move is then recorded as blocked.
     fn modules(&mut self, statement: &Statement) {
         let length = statement.from.steps.len();
         for instance in self.places.matching(&statement.from) {
@@ -146,7 +147,7 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// Returns the module instances with resources: this one and those below.
+    /// Returns those of this module instance and the instances below it that have resources.
     fn below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();
         // The map is sorted by depth and then by module, so the instances of one depth are one range.

@@ -95,7 +95,7 @@ struct Validation<'v> {
     declared: Declared<'v, 'v>,
     by_source: MovesBy<'v>,
     by_target: MovesBy<'v>,
-    /// Moves to a target that an earlier move has: the move, and the source and statement of the earlier one.
+    /// Moves to the target of an earlier move, each with the source and the statement of the earlier one.
     clashes: Vec<(Move<'v>, Subject, &'v Statement)>,
     /// Sources of all moves, by their targets.
     sources: HashMap<Subject, Vec<Subject>>,

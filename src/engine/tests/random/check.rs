@@ -261,8 +261,8 @@ pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
     out
 }
 
-/// Asserts that the state has the objects that exist in the remote, except for the listed identities, of which the provider could not
-/// report a creation, a deletion or a change.
+/// Asserts that the state has exactly the objects that exist in the remote. `untold` lists the identities of objects whose creation,
+/// deletion or change (in this order) the provider could not report; they are exempt.
 pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> {
     let [come, gone, changed] = untold;
     let state = identities(case);

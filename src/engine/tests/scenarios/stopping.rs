@@ -41,7 +41,7 @@ fn stop_completes_running_operations_and_starts_no_others() {
     );
     assert_eq!(case.addresses().len(), ended, "and is in the state");
     assert!(ended < 22);
-    // The next run continues.
+    // The next run carries out the operations that had not begun.
     case.stop = engine::stop::Stop::new();
     case.remote.heal();
     case.apply().assert_settled();

@@ -83,7 +83,7 @@ fn schema(name: &str) -> ProviderSchema {
         functions: BTreeMap::from([("shout".into(), shout)]).into(),
         provider: Schema::new(0, block(&[("token", Type::String, "o")])),
         resources: BTreeMap::from([(format!("{name}_thing").into(), Schema::new(1, thing))]).into(),
-        // States record no schema version of data sources.
+        // States record version 0 for data sources, whatever version their schema has.
         data_sources: BTreeMap::from([(format!("{name}_lookup").into(), Schema::new(2, lookup))]).into(),
         capabilities: Capabilities {
             plan_destroy: true,

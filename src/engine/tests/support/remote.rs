@@ -30,7 +30,7 @@ pub struct RemoteData {
     pub lost: HashSet<String>,
     /// Effects of calls whose response was lost: the verb, and the identity of the object.
     pub lost_effects: Vec<(String, String)>,
-    /// Number of yields in these calls. For other calls it comes from the seed.
+    /// Number of yields of single calls, by the name of the call. For other calls, the seed determines the number.
     pub turns: HashMap<String, u64>,
     /// A seed for the order in which calls end.
     pub seed: u64,

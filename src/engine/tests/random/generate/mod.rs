@@ -24,7 +24,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `n`, which is not zero.
+    /// Returns a number from 0 to `n - 1`. `n` must not be zero.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
