@@ -1,6 +1,6 @@
 //! Evaluation after the last operation: root outputs, check blocks, and conditions that the plan left unknown.
 
-use addrs::{AbsResourceInstance, Module, ModuleInstance};
+use addrs::{AbsResourceInstance, ConfigResource, Module, ModuleInstance};
 use state::{CheckStatus, OutputValue};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -34,7 +34,8 @@ impl Applier<'_> {
         diagnostics
     }
 
-    /// Evaluates the check blocks with the final values. After a plan with targets they are not evaluated, because values may be missing.
+    /// Evaluates the check blocks with the final values. After a plan with targets they are not evaluated, because values may be missing;
+    /// after one with excludes, those are left out that depend on an excluded resource.
     async fn checks(&self) {
         if !self.plan.targets.is_empty() {
             return;
@@ -45,7 +46,7 @@ impl Applier<'_> {
         for node in self.context.inputs.config.nodes() {
             for name in node.module.checks.keys() {
                 let block = Block::Check(node.path.clone(), name.clone());
-                if self.depends_on_any(&block, &failed) {
+                if self.depends_on_any(&block, &failed) || self.depends_on_excluded(&block) {
                     continue;
                 }
                 if self.openings.open_ephemerals(&block).await.is_err() {
@@ -60,6 +61,12 @@ impl Applier<'_> {
                 });
             }
         }
+    }
+
+    fn depends_on_excluded(&self, block: &Block) -> bool {
+        let excludes = &self.plan.excludes;
+        let is_excluded = |resource: &ConfigResource| excludes.iter().any(|target| target.may_select(resource));
+        !excludes.is_empty() && self.context.blocks.resources_before(block).iter().any(is_excluded)
     }
 
     /// Evaluates the conditions that the plan left unknown and that no operation has evaluated, unless they depend on a failed operation.

@@ -66,6 +66,36 @@ fn exclude_leaves_out_dependents() {
 }
 
 #[test]
+fn check_of_an_excluded_resource_is_not_evaluated_after_apply() {
+    let mut case = Case::new(
+        r#"
+        resource "fake_thing" "a" { name = "a" }
+        resource "fake_thing" "b" { name = "b" }
+        check "excluded" {
+          assert {
+            condition     = fake_thing.a.note == "other"
+            error_message = "a is wrong"
+          }
+        }
+        check "applied" {
+          assert {
+            condition     = fake_thing.b.note == "other"
+            error_message = "b is wrong"
+          }
+        }
+        "#,
+    );
+    case.exclude(&["fake_thing.a"]);
+    let plan = case.plan();
+    let shown = texts(case.try_apply(&plan).iter());
+    assert!(shown.contains("b is wrong"), "{shown}");
+    assert!(
+        !shown.contains("a is wrong") && !shown.contains("known after apply"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn excluded_object_keeps_its_dependencies_in_destroy_mode() {
     let mut case = Case::new(CHAIN);
     case.apply();
