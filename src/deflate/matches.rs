@@ -9,7 +9,8 @@ const SHORTEST: usize = 4;
 const WINDOW: usize = 1 << 15;
 /// The maximum number of literals and matches in a block.
 const BLOCK_TOKENS: usize = 1 << 14;
-/// The length from which a match shortens the search for a better one.
+/// Length below which a match does not shorten the search for a better one (zlib's `good_length`). Only checked: see
+/// `longest`.
 const GOOD: usize = 8;
 /// The length from which a match ends the search.
 const LAZY: usize = 16;
