@@ -19,7 +19,7 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 const PREFIX: &str = ".monoform-";
 const SUFFIX: &str = ".tmp";
 
-/// The minimum age of a leftover.
+/// Minimum age of a file that counts as a leftover.
 // A younger file may not have its lock yet: creation and lock are two steps.
 const AGE: Duration = Duration::from_secs(60);
 
