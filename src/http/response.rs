@@ -13,9 +13,9 @@ use crate::rules::{SILENCE, Silence};
 
 #[derive(Debug)]
 pub struct Response {
-    /// The address that answered, after redirects.
+    /// The URL that answered, after redirects.
     pub url: Url,
-    /// The proxy of the address.
+    /// The proxy that was used for the URL.
     pub(crate) proxy: Option<String>,
     pub(crate) connect_timeout: Duration,
     pub(crate) silence: Silence,

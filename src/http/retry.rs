@@ -23,7 +23,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Returns the pause after a number of repetitions.
+    /// Returns the pause after this number of repetitions: `first` doubled for each, at most `longest`.
     #[must_use]
     pub fn pause(&self, repetitions: u64) -> Duration {
         let factor = u32::try_from(repetitions).ok().and_then(|n| 1_u32.checked_shl(n));
