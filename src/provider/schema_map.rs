@@ -52,7 +52,7 @@ impl<T> SchemaMap<T> {
         self.converted(name, self.entries.get(name)?).err()
     }
 
-    /// Converts all schemas, and returns the reason why one of them cannot be used.
+    /// Converts all schemas. Returns the reason why the first invalid one cannot be used; `None` if all are valid.
     #[must_use]
     pub fn first_problem(&self) -> Option<&str> {
         self.entries

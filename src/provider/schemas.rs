@@ -46,7 +46,7 @@ impl Schemas {
         }
     }
 
-    /// Returns the reason why the schema of an action type cannot be used, although the provider has one.
+    /// Returns the reason why the schema of an action type cannot be used; `None` if it can, or does not exist.
     #[must_use]
     pub fn action_problem(&self, provider: &addrs::Provider, ty: &str) -> Option<&str> {
         self.providers.get(provider)?.actions.problem(ty)
