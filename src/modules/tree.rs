@@ -75,7 +75,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reason why a package has no such subdirectory. The text is a clause without a full stop.
+/// Reason why a subdirectory of a package cannot be used. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubdirectoryError {

@@ -1,4 +1,5 @@
-//! The `checksum` argument of an address: `sha256:…`, a checksum alone, or `file:` with the address of a list.
+//! The `checksum` argument of an address: `sha256:…`, a checksum alone, or `file:` with the URL of a list of
+//! checksums.
 
 use std::io::Read;
 use std::path::Path;
@@ -81,7 +82,7 @@ impl Checksum {
                 } else {
                     list.to_owned()
                 };
-                // The list can be at any address that a module can have.
+                // The list can be at any address that a module package can have.
                 let address = Address::parse(&list).map_err(wrong)?;
                 let file = tempfile::NamedTempFile::new()
                     .map_err(|e| wrong(FetchError::Temporary(e)))?

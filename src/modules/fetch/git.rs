@@ -155,7 +155,7 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// Clones a repository, with the history and the branch or tag that are required.
+/// Clones a repository. With a depth, fetches only this number of commits of the requested branch, tag or commit.
 async fn clone(git: &impl Fn(Option<&Path>) -> Command, wanted: &Wanted, to: &Path) -> Result<(), FetchError> {
     let mut clone = git(None);
     clone.args(["clone", "--quiet"]);

@@ -93,7 +93,7 @@ fn explained(error: net::Error) -> FetchError {
     FetchError::request(error, hint)
 }
 
-/// Requests the location of a module from a server: a header, or an element of the page.
+/// Requests the location of a module from a web server, which names it in a header or in an element of the page.
 pub(super) async fn discovered_location(client: &Client, url: &Url) -> Result<RemoteSource, FetchError> {
     let mut asked = url.clone();
     // Servers recognize Terraform's requests for the location by this parameter.
