@@ -39,7 +39,7 @@ pub struct Suite<'s> {
     pub parallelism: usize,
     /// Limit of concurrent runs of a file.
     pub run_parallelism: usize,
-    /// Report expected failures, too.
+    /// True to report expected failures, too.
     pub verbose: bool,
     /// Records which resources had objects. Evaluated expressions are recorded by the witness of the environment.
     pub coverage: Option<&'s Coverage>,

@@ -10,9 +10,9 @@ use syntax::{Diagnostic, Diagnostics, Severity};
 pub struct Compared {
     /// Unexpected problems, and an error for each expected failure that did not happen.
     pub rest: Diagnostics,
-    /// Set if there are errors other than those about missing expected failures.
+    /// True if there are errors other than those about missing expected failures.
     pub other_errors: bool,
-    /// Set if an expected failure did not happen.
+    /// True if an expected failure did not happen.
     pub missing: bool,
 }
 

@@ -197,7 +197,8 @@ impl Filler<'_> {
         })
     }
 
-    /// Fills the elements of a block or nested attribute. The test's values apply to all elements: they have no keys.
+    /// Fills the elements of a block or nested attribute. All elements get the same values of the test, because a
+    /// test cannot address single elements.
     fn elements(
         &mut self,
         nesting: Nesting,

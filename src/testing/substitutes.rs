@@ -178,8 +178,8 @@ impl<'s> FileRun<'s> {
         Ok(source)
     }
 
-    /// Adds the overrides of a run, of its file, and of mock providers. The first of several overrides takes
-    /// precedence.
+    /// Adds the overrides of a run, of its file, and of mock providers, in this order. The first of several
+    /// overrides of the same target takes precedence.
     fn overrides(
         &self,
         run: &TestRun,
