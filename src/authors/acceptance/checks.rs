@@ -1,4 +1,4 @@
-//! Checks of a step's plan and state, as the program shows them in JSON.
+//! Checks of a step's plan and state, in the JSON documents that the program prints for them.
 
 use std::collections::BTreeMap;
 

@@ -43,9 +43,9 @@ pub struct Steps<'s> {
     state: Objects,
 }
 
-/// End of a step before its last part.
+/// Reason why a step ended before its last part.
 enum Ended {
-    /// Errors of the program.
+    /// The program has reported errors.
     Errors(Diagnostics),
     Stopped,
 }
