@@ -43,7 +43,7 @@ pub struct HostSettings {
     pub traceparent: Option<String>,
     /// Callback for a built-in plugin that waits for a server.
     pub waiting: Option<ReportWaiting>,
-    /// Store for the schemas of provider packages.
+    /// Store of the schemas of provider packages; `None` if they are requested each time.
     pub schemas: Option<Arc<SchemaStore>>,
 }
 
@@ -109,7 +109,7 @@ pub enum Program {
     Reattached,
 }
 
-/// Limit of the providers that start at a time. A start keeps a whole processor busy, so more than a few at a time save
+/// Limit of the providers that start at the same time. A start keeps a whole processor busy, so more than a few at a time save
 /// nothing, but a plugin that hangs must not block the others.
 const STARTS: usize = 8;
 

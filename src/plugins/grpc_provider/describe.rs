@@ -41,7 +41,7 @@ impl Description {
 pub struct Kept {
     pub store: Arc<SchemaStore>,
     pub package: String,
-    /// Launch of the provider, for schemas that are not stored yet.
+    /// Command line and settings for starting the provider again, if a stored schema turns out to be damaged.
     pub launch: Launch,
 }
 
@@ -62,8 +62,8 @@ impl Kept {
         Description::new(&file.properties.clone(), Arc::new(file))
     }
 
-    /// Starts a process only for its schemas, stores them again and returns them. It runs on a thread of its own, since
-    /// damage of a stored schema is found in code that cannot await a request.
+    /// Starts a process of the provider only to request its schemas. Stores the schemas again and returns them. It runs on a thread of
+    /// its own, since damage of a stored schema is found in code that cannot await a request.
     fn answer_of_new_process(&self) -> Option<Answer> {
         let ask = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,9 +1,9 @@
 //! The schemas of a provider as it sends them, and their conversion by type.
 //!
-//! The largest providers answer GetProviderSchema with thousands of types and tens of megabytes, of which a configuration
-//! uses a few types. So an answer is taken apart into the encoded schemas of its types ([`Answer`]), and one of them is decoded
-//! when it is first used ([`Described::schema`]). [`file`] is the form in which they are kept, [`store`] the directory of the
-//! user with one such file for each provider package. [`planned`] are the schemas that a saved plan carries.
+//! The largest providers answer GetProviderSchema with thousands of types and tens of megabytes, of which a configuration uses
+//! a few types. So an answer is split into the encoded schemas of its types ([`Answer`]), and each is decoded when it is first
+//! used ([`Described::schema`]). [`file`] is the format in which they are stored on disk, [`store`] the directory of the user
+//! with one such file for each provider package. [`planned`] are the schemas that a saved plan carries.
 
 mod encode;
 mod file;
