@@ -116,7 +116,7 @@ pub const KEY_PROVIDERS: &[&str] = key_providers::NAMES;
 #[cfg(not(feature = "cloud-stores"))]
 pub const KEY_PROVIDERS: &[&str] = &[];
 
-/// Answers a request for a key; `None` if this build has no such key provider.
+/// Serves one request for an encryption key; `None` if this build has no key provider of this name.
 pub fn serve_keys(name: &str) -> Option<ExitCode> {
     #[cfg(feature = "cloud-stores")]
     if KEY_PROVIDERS.contains(&name) {
