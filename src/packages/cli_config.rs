@@ -123,7 +123,7 @@ impl Method {
 }
 
 impl CliConfig {
-    /// Reads the CLI configuration files that this environment selects. Errors concern single settings or files; all others take
+    /// Reads the CLI configuration files that this environment selects. An error is about one setting or file; all other settings take
     /// effect.
     #[must_use]
     pub fn load(environment: &Environment) -> (CliConfig, Diagnostics) {

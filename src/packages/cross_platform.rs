@@ -167,7 +167,7 @@ impl Request<'_> {
         }
     }
 
-    /// Gets a package, verified as far as its source allows. Its archive is moved to `keep`, if that is set.
+    /// Fetches a package and verifies it as far as its source allows. If `keep` is set, the archive is moved to that path.
     async fn get(
         &self,
         provider: &Provider,
@@ -330,11 +330,10 @@ impl Request<'_> {
         Ok(file != old_file)
     }
 
-    /// Fills a directory with archives and with the documents of a network mirror. `lock` has the versions that have been
-    /// chosen. Returns the providers whose source cannot be reached, with the errors.
+    /// Fills a directory with archives and with the documents of a network mirror. Providers get the version in `lock`, or else the
+    /// newest one that meets the constraints. Returns the providers whose source cannot be reached, with the errors.
     ///
-    /// # Errors
-    /// Packages cannot be fetched or written.
+    /// # Errors Packages cannot be fetched or written.
     pub async fn mirror(
         &self,
         to: &Path,

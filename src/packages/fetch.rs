@@ -86,7 +86,8 @@ pub(crate) struct Fetched {
     pub hashes: BTreeSet<String>,
 }
 
-/// Makes a package available in the working directory.
+/// Makes a package available in the working directory: the installed package is used, or one from the plugin cache, or else one
+/// from a package source.
 pub(crate) async fn fetch(
     settings: &Settings,
     client: &Client,
@@ -179,7 +180,7 @@ async fn turn(cached: &Path) -> Option<fs::File> {
     lock.await.ok()
 }
 
-/// Installs a package from the first source that has it. The staging directory is made in `beside`.
+/// Installs a package at `to` from the first source that has it. The staging directory is created in `beside`.
 async fn get(
     client: &Client,
     wanted: &Wanted,
