@@ -17,7 +17,7 @@ use crate::words::{ephemeral_words, words};
 
 /// Limit of the running operations that are listed.
 const LINES: usize = 8;
-/// Completed instances and elapsed time that an estimate needs.
+/// Minimum number of completed instances, and minimum elapsed time, for an estimate of the remaining time.
 const GROUND: (usize, Duration) = (10, Duration::from_secs(5));
 /// Limit of the slowest operations that are named at the end.
 const SLOWEST: usize = 5;
@@ -273,7 +273,8 @@ impl Record {
         self.total.max(self.work.expected.unwrap_or_default())
     }
 
-    /// Estimates the remaining time from the rate so far, rounded to the precision of the estimate.
+    /// Estimates the remaining time from the rate so far, rounded up to 5 s, 10 s or 1 min. `None` if the total is not
+    /// known, or too little has been done.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
         // While the total still grows, an estimate would be too short.
         let known = self.work.counted || self.work.expected.is_some();

@@ -145,7 +145,8 @@ impl Writer<'_> {
         self.text.ink(Ink::Reset).push("\n");
     }
 
-    /// Writes the drift, if it is relevant. Returns true if it is.
+    /// Writes the drift that may have led to planned changes; in a refresh-only plan, all drift. Returns
+    /// true if any was written.
     fn drift(&mut self, nothing_planned: bool) -> bool {
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if nothing_planned && !refresh_only {

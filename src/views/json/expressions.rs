@@ -118,7 +118,8 @@ pub(super) fn expression(expr: &Expr) -> Json {
         .into()
 }
 
-/// Returns the names in a reference: the complete one, followed by each shorter form, as in Terraform.
+/// Returns the names under which a document lists a reference: the complete one, followed by each shorter form, as in
+/// Terraform.
 fn prefixes(reference: &Reference) -> Vec<String> {
     let subject = reference.subject.to_string();
     let mut text = subject.clone();
