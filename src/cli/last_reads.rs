@@ -112,7 +112,7 @@ impl LastReadsFile {
     }
 }
 
-/// Decodes the reads in a file. An invalid file counts as empty, so that more is read than necessary.
+/// Decodes the reads in a file. An invalid file counts as empty: the next plan then reads more objects than necessary.
 fn understood(bytes: &[u8], path: &Path) -> LastReads {
     match serde_json::from_slice::<Document>(bytes) {
         Ok(document) if document.format_version.starts_with("1.") => document.reads,

@@ -76,7 +76,7 @@ pub fn select_mode(called_as: &str, environment: &[(OsString, OsString)]) {
     named.unwrap_or_else(|| Mode::called_as(called_as)).select();
 }
 
-/// Runs the command in the arguments, and returns the exit status.
+/// Runs the command that the arguments name. Returns the exit status.
 #[must_use]
 pub fn main(invocation: Invocation) -> ExitCode {
     panics::install();

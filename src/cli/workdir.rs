@@ -159,7 +159,7 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
     (loaded, problems)
 }
 
-/// Evaluates the settings of the backend.
+/// Replaces expressions in the settings of the backend by their values.
 fn settle(session: &Session, config: &mut Config, set: &SetVariables) {
     let cwd = session.original_dir.to_str().unwrap_or(".");
     config::known::settle(config, set, cwd, || session.selected_workspace().to_owned());

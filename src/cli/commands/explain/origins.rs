@@ -15,7 +15,7 @@ use syntax::{Diagnostics, Range, SourceMap};
 
 /// Limit of the length of a chain of references.
 const DEEPEST: usize = 12;
-/// Limit of the number of references.
+/// Limit of the references that are traced for one argument.
 const MOST: usize = 500;
 
 /// Origin of one argument's value.

@@ -311,7 +311,8 @@ fn gather(
     fetching(session, async || catalog.gather(&request, &mut emit).await)
 }
 
-/// Combines the contents of the `-from` packs with the collected packages, which replace equal ones.
+/// Combines the contents of the `-from` packs with the collected packages. A collected package replaces the one with the same
+/// address, version and platform.
 fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf>) -> Result<Contents<'p>, PackError> {
     let mut contents = Contents::default();
     for pack in from {
