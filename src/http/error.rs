@@ -159,7 +159,7 @@ pub fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// Describes the error of a connection. `proxy` is the proxy of requests to this address.
+/// Describes the error of a connection. `proxy` is the proxy of requests to this URL.
 pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>, connect_timeout: Duration) -> Error {
     let shown = shown(url);
     if error.is_timeout() {
@@ -173,7 +173,7 @@ pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>,
             phase,
         };
     }
-    // The error itself contains the whole address with its secrets, so only its causes are used.
+    // The error itself contains the whole URL with its secrets, so only its causes are used.
     let Some(cause) = std::error::Error::source(error) else {
         return Error::Connection {
             url: shown,

@@ -34,7 +34,7 @@ pub struct Settings {
     /// form.
     pub title_case_headers: bool,
     /// True to offer HTTP/1 only.
-    // In HTTP/2 the host is part of the address, so a request with its own header `Host` needs HTTP/1.
+    // In HTTP/2 the host comes from the URL (`:authority`), so a request with its own header `Host` needs HTTP/1.
     pub http1_only: bool,
 }
 

@@ -333,7 +333,7 @@ impl<'c> Registry<'c> {
                     ("client_id", "monoform"),
                     ("refresh_token", refresh.expose()),
                 ];
-                // The form contains credentials, but errors and logs contain only the address.
+                // The form contains credentials, but errors and logs contain only the URL.
                 self.client
                     .post(url.clone(), "application/x-www-form-urlencoded", net::form(fields))
             }

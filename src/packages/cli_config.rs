@@ -556,7 +556,7 @@ fn blocks(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
         .collect())
 }
 
-/// Returns the bodies of a block type by label: one of a block with a label, or in JSON each member of an object.
+/// Returns pairs of label and body: one pair for a block with a label; in JSON, one for each member of the object.
 fn labelled(item: Item) -> Result<Vec<(String, Vec<Item>)>, SettingError> {
     let name = item.keys.first().cloned().unwrap_or_default();
     match item.keys.as_slice() {

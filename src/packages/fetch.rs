@@ -158,8 +158,8 @@ async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
         .ok()
 }
 
-/// Locks a package in the cache, after waiting for other processes. Returns `None` on file systems without locks: then several
-/// processes may download the package, with the same result.
+/// Locks a package in the cache, after waiting for other processes. Returns `None` if locking fails, as on file systems without
+/// locks: then several processes may download the package, with the same result.
 async fn turn(cached: &Path) -> Option<fs::File> {
     let version = cached.parent()?;
     let name = format!(

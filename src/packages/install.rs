@@ -284,7 +284,8 @@ struct Work<'r> {
 }
 
 impl Work<'_> {
-    /// Selects from this machine, or reports why that is impossible. Returns the provider if a source must be queried.
+    /// Selects a plugin from those on this machine, or reports why none can be used. Returns the provider if a package source must be
+    /// queried.
     fn take_local<'r>(
         &mut self,
         provider: &'r Provider,

@@ -310,7 +310,7 @@ impl Host {
         }
     }
 
-    /// Returns the environment variables of every plugin.
+    /// Returns the environment variables that all plugins get: the trace context, if a trace is recorded.
     fn traced(&self) -> BTreeMap<String, OsString> {
         let parent = self.settings.traceparent.iter();
         parent.map(|parent| ("TRACEPARENT".to_owned(), parent.into())).collect()

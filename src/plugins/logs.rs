@@ -136,7 +136,7 @@ fn level(name: &str) -> Option<Level> {
     })
 }
 
-/// Returns true if logs of plugins are recorded, which most runs do not.
+/// Returns true if logs of plugins are recorded. In most runs they are not.
 pub fn wanted() -> bool {
     tracing::enabled!(target: "provider", Level::ERROR)
 }

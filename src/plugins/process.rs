@@ -171,7 +171,7 @@ impl Process {
     }
 }
 
-/// Describes the end of a process in words that end a sentence.
+/// Describes the end of a process, as the end of a sentence about it.
 #[must_use]
 pub fn describe(exit: &Exit) -> String {
     match exit {

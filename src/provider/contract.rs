@@ -72,7 +72,7 @@ pub fn invalid_schema(provider: &str, reason: &str) -> Diagnostic {
 pub struct ListSchema {
     /// The schema of the `config` block, from the provider.
     pub config: Schema,
-    /// The schema of the `list` block, which has the `config` block only.
+    /// The schema of the body of a `list` block: only a nested `config` block.
     pub block: Schema,
 }
 

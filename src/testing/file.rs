@@ -140,7 +140,7 @@ impl<'s> FileRun<'s> {
         runs.map_or(Status::Pass, |worst| worst.max(Status::Skip))
     }
 
-    /// Checks everything that can be checked before the runs. Returns false if none of them may begin.
+    /// Checks what can be checked before the runs, and reports problems. Returns false if no run may begin.
     fn check(&self) -> bool {
         let mut fine = true;
         for problem in run_providers::check_overrides_of_file(&self.of.file, &self.of.modules) {

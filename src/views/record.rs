@@ -238,7 +238,7 @@ impl Record {
         format!("{title}: {}", parts.join(", "))
     }
 
-    /// Returns a line for output that is no terminal, like `Applying: 20 of 50 done, 3 running, slowest t.n 40s`.
+    /// Returns a line for output that is not a terminal, like `Applying: 20 of 50 done, 3 running, slowest t.n 40s`.
     pub(crate) fn status(&self, now: Instant) -> String {
         let title = if self.stopping { "Stopping" } else { self.work.title };
         let mut parts = match self.all() {

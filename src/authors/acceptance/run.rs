@@ -186,7 +186,7 @@ pub async fn run(acceptance: Acceptance<'_>) -> SuiteResult {
     result
 }
 
-/// Returns the file as views know files of tests, with a run for each step.
+/// Converts the file to the suite file that the views of `test` show, with a run for each step.
 fn shown(file: &AcceptanceFile, program: Option<&Program>, acceptance: &Acceptance<'_>) -> SuiteFile {
     let runs = match acceptance.sweep {
         true => file

@@ -120,7 +120,8 @@ fn type_page(
     Ok(())
 }
 
-/// Fills in the template of a page: its own one in the project, that of its folder, or the default.
+/// Fills in the template of a page: the project's template for this page, else its template for the
+/// folder, else the default.
 fn filled(
     project: &Project,
     folder: &str,

@@ -311,8 +311,8 @@ fn gather(
     fetching(session, async || catalog.gather(&request, &mut emit).await)
 }
 
-/// Combines the contents of the `-from` packs with the collected packages. A collected package replaces the one with the same
-/// address, version and platform.
+/// Combines the contents of the `-from` packs with the collected contents. A collected entry replaces the entry of a pack for the
+/// same provider, version and platform, for the same module address, or with the same configuration name.
 fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf>) -> Result<Contents<'p>, PackError> {
     let mut contents = Contents::default();
     for pack in from {
