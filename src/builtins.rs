@@ -317,8 +317,8 @@ pub fn find(name: &str, sort: Sort) -> Option<&'static Plugin> {
     PLUGINS.iter().find(|p| p.name == name && p.kind.sort() == sort)
 }
 
-/// Returns the plugin that the name of an executable selects: `terraform-provider-NAME[_vX.Y.Z][_xN]` or
-/// `terraform-provisioner-NAME`.
+/// Returns the plugin that the name of an executable selects: `terraform-provider-NAME[_vX.Y.Z][_xN]` or `terraform-provisioner-NAME`.
+/// `None` if the name has another form, or no built-in plugin has this NAME.
 pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
     let (rest, sort) = if let Some(rest) = executable.strip_prefix("terraform-provider-") {
         (rest, Sort::Provider)

@@ -148,7 +148,7 @@ impl Env {
         matches!(self.get("MONOFORM_PROGRESS"), Some("off" | "0" | "false"))
     }
 
-    /// Returns the CI system whose log has sections that can be folded.
+    /// Returns the CI system, if its log can have sections that are folded.
     #[must_use]
     pub fn log_sections(&self) -> Option<Sections> {
         let is_set = |name| self.get(name) == Some("true");

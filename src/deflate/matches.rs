@@ -154,7 +154,8 @@ impl Compressor {
         }
     }
 
-    /// Records a position. Returns the previous position with the same hash.
+    /// Records a position. Returns the previous position with the same hash; `None` if there is none, or too little
+    /// text is left for a hash.
     fn remember(&mut self, at: usize) -> Option<usize> {
         let four = self.window.get(at - self.start..at - self.start + SHORTEST)?;
         let word = u32::from_be_bytes([four[0], four[1], four[2], four[3]]);

@@ -71,7 +71,8 @@ impl Response {
         }
     }
 
-    /// Returns the pause that the server requests before another try.
+    /// Returns the pause that the server requests before another try, up to the limit of
+    /// [`retry::asked_pause`].
     #[must_use]
     pub fn asked_pause(&self) -> Option<Duration> {
         retry::asked_pause(self.inner.headers())

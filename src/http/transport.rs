@@ -189,7 +189,7 @@ impl Transport {
         }
     }
 
-    /// Returns host and port of the proxy for a URL, for errors.
+    /// Returns host and port of the proxy for a URL, for errors; `None` if there is no proxy for it.
     fn proxy_for(&self, url: &Url) -> Option<String> {
         let always = match &self.settings.proxy {
             Proxy::Always(text) => Url::parse(text).ok(),
@@ -395,7 +395,7 @@ fn is_at_or_below(url: &Url, home: &Url) -> bool {
         || (matches!(home, Host::Domain(_)) && host.strip_suffix(&name).is_some_and(|below| below.ends_with('.')))
 }
 
-/// Returns the `Referer` header of the request that follows a redirect.
+/// Returns the `Referer` header of the request that follows a redirect; `None` if the redirect leaves HTTPS.
 fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
     // As in browsers and Go's client, the URL of a secure page is not sent over plain HTTP.
     if from.scheme() == "https" && to.scheme() == "http" {

@@ -378,7 +378,7 @@ impl Walk<'_> {
         self.kept(call, prefix).is_none()
     }
 
-    /// Returns the manifest entry of a module that is installed already and fits the call.
+    /// Returns the manifest entry of a module, if the module is installed, fits the call, and is not to be upgraded.
     fn kept(&self, call: &MissingModule, prefix: &addrs::Module) -> Option<&ManifestEntry> {
         let key = Manifest::key(&below(prefix, &call.path));
         let entry = self.before.modules.get(&key).filter(|_| !self.install.upgrade)?;

@@ -140,7 +140,8 @@ impl Mirror {
         }
     }
 
-    /// Returns the address, for [`Mirror::copy`], of a version of a registry module.
+    /// Returns the location of a version of a registry module in the mirror, for [`Mirror::copy`]; `None` if the mirror does not have
+    /// it.
     pub(crate) fn location(&self, module: &RegistrySource, version: &str) -> Option<RemoteSource> {
         let package = key(module, version);
         let subdir = match &self.0 {

@@ -53,7 +53,8 @@ impl Reason {
     }
 }
 
-/// Returns the path of the file: in the directory of the user's CLI configuration.
+/// Returns the path of the file, in the directory of the user's CLI configuration; `None` if that directory is not
+/// known.
 #[must_use]
 pub fn path(environment: &Environment) -> Option<PathBuf> {
     environment

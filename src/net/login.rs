@@ -369,7 +369,8 @@ async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
     code
 }
 
-/// Returns the parameters of a request, from its query or from the form in its body.
+/// Returns the parameters of a request, from the form in its body and from its query; `None` if its head is incomplete
+/// or too large.
 async fn read(stream: &mut TcpStream) -> Option<Vec<(String, String)>> {
     let mut request = Vec::new();
     let head_end = loop {

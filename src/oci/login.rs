@@ -23,7 +23,7 @@ enum Candidate {
     Helper { name: String, from: String },
 }
 
-/// Returns the credentials for a repository.
+/// Returns the credentials for a repository; `None` if there are none.
 pub async fn find(client: &Client, repository: &Repository) -> Result<Option<Login>, OciError> {
     let settings = &client.settings().hosts.oci;
     let (host, name) = (repository.host().as_str(), repository.name());

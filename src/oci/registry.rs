@@ -81,7 +81,8 @@ impl<'c> Registry<'c> {
         &self.repository
     }
 
-    /// Returns the authorization that was used last, for requests outside of this type.
+    /// Returns the authorization of the last request, for requests outside of this type; `None` if the registry required
+    /// none.
     #[must_use]
     pub fn authorization(&self) -> Option<Authorization> {
         let authorization = self.authorization.lock();
@@ -377,7 +378,7 @@ fn unusable(url: &Url, reason: String) -> OciError {
     }
 }
 
-/// Returns the URL of the next page in a header `Link: <URL>; rel="next"`.
+/// Returns the URL of the next page in a header `Link: <URL>; rel="next"`; `None` if it names no next page.
 fn next_page(header: &str) -> Option<&str> {
     let (address, parameters) = header.trim().strip_prefix('<')?.split_once('>')?;
     let next = parameters.split(';').any(|parameter| {

@@ -150,7 +150,7 @@ impl Pack {
         &self.path
     }
 
-    /// Returns the key that has signed the pack. The signature was verified when the pack was opened.
+    /// Returns the key that has signed the pack; `None` if it is not signed. The signature was verified when the pack was opened.
     #[must_use]
     pub fn signed_by(&self) -> Option<&PublicKey> {
         self.signature.as_ref().map(|signature| &signature.key)

@@ -110,7 +110,7 @@ impl PublicKey {
 }
 
 impl Signature {
-    /// Parses the bytes after an index.
+    /// Parses the bytes after an index: a public key and a signature. `None` if there are too few.
     pub fn read(bytes: &[u8]) -> Option<Signature> {
         let (key, signature) = bytes.split_at_checked(KEY)?;
         Some(Signature {

@@ -221,8 +221,8 @@ impl Catalog {
         best
     }
 
-    /// Finds the executable in a plugin directory that may run now: installed by the user, or recorded by `init` with its
-    /// checksum.
+    /// Finds the newest executable for a provisioner in a plugin directory, among those that may run now: installed by the user,
+    /// or recorded by `init` with their checksums.
     fn recorded_provisioner(&self, name: &str) -> Option<PathBuf> {
         let recorded = OnceCell::new();
         let is_recorded = |flat: &Flat| {

@@ -188,7 +188,8 @@ impl CliConfig {
     }
 }
 
-/// Returns the reason why a CLI configuration must not be put into a pack, as a clause: it cannot be read, or has credentials.
+/// Returns the reason why a CLI configuration must not be put into a pack, as a clause: it cannot be read, or has credentials. `None` if
+/// it may be.
 #[must_use]
 pub fn not_to_be_carried(text: &str) -> Option<String> {
     let items = match hcl1::parse(text) {
@@ -256,8 +257,8 @@ impl Loader<'_> {
             .push(Diagnostic::error("Invalid CLI configuration", detail));
     }
 
-    /// Checks that a plugin cache directory exists. It is never created: a mistyped path would hide the cache that the user
-    /// meant.
+    /// Returns a plugin cache directory if it exists; otherwise reports an error. It is never created: a mistyped path would hide the
+    /// cache that the user meant.
     fn existing_cache(&mut self, dir: PathBuf) -> Option<PathBuf> {
         if dir.is_dir() {
             return Some(dir);

@@ -305,7 +305,7 @@ pub(crate) fn entries(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Parses a name of the form `NAME[_vX.Y.Z[_xN]][.exe]`.
+/// Parses a name of the form `NAME[_vX.Y.Z[_xN]][.exe]`; `None` if it has another form. Without a version, the version is 0.0.0.
 fn flat_name(rest: &str) -> Option<(String, Version)> {
     let rest = rest.to_lowercase();
     let rest = rest.strip_suffix(".exe").unwrap_or(&rest);

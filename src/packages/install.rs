@@ -107,7 +107,7 @@ struct Needed<'r> {
     sources: Vec<PackageSource>,
 }
 
-/// Returns the warning about entries of Terraform's lock file that were taken over.
+/// Returns the warning about entries of Terraform's lock file that were taken over; `None` if there were none.
 fn taken_over(pairs: &[(Provider, Provider)]) -> Option<Diagnostic> {
     if pairs.is_empty() {
         return None;

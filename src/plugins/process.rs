@@ -114,7 +114,7 @@ impl Process {
         &self.program
     }
 
-    /// Adds a line to the exit report that was not received from standard error.
+    /// Adds to the exit report a line that did not come from standard error.
     pub fn remember(&self, line: &str) {
         self.tail.push(line);
     }
@@ -125,7 +125,7 @@ impl Process {
         self.exit.borrow().clone()
     }
 
-    /// Waits up to `limit` for the end of the process.
+    /// Waits up to `limit` for the end of the process; `None` if it still runs.
     pub async fn wait(&self, limit: Duration) -> Option<Exit> {
         let mut exit = self.exit.clone();
         let waiting = exit.wait_for(Option::is_some);

@@ -97,7 +97,7 @@ impl<T> SchemaMap<T> {
         self.entries.insert(name, OnceLock::from(Ok(schema)));
     }
 
-    /// Returns the schema of a type for changes.
+    /// Returns the schema of a type for changes; `None` if there is no such type, or its schema is invalid.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         self.get(name)?;
         self.entries.get_mut(name)?.get_mut()?.as_mut().ok()

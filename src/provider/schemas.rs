@@ -16,7 +16,7 @@ pub struct Schemas {
 }
 
 impl Schemas {
-    /// Returns the schema of a resource type of a provider.
+    /// Returns the schema of a resource type; `None` if the provider has no such type, or its schema is invalid.
     #[must_use]
     pub fn resource(&self, provider: &addrs::Provider, mode: addrs::Mode, ty: &str) -> Option<&Schema> {
         let provider = self.providers.get(provider)?;
@@ -28,7 +28,7 @@ impl Schemas {
         }
     }
 
-    /// Returns the schema of an action type of a provider.
+    /// Returns the schema of an action type; `None` if the provider has no such type, or its schema is invalid.
     #[must_use]
     pub fn action(&self, provider: &addrs::Provider, ty: &str) -> Option<&Schema> {
         self.providers.get(provider)?.actions.get(ty)

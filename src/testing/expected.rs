@@ -32,7 +32,7 @@ fn is_condition_of(condition_of: &str, subject: &Referenceable) -> bool {
     }
 }
 
-/// Returns the index of the expectation that a problem fulfills.
+/// Returns the index of the expectation that a problem fulfills; `None` if it fulfills none.
 fn expected(run: &TestRun, problem: &Diagnostic) -> Option<usize> {
     let of = problem.condition_of.as_deref()?;
     run.expect_failures

@@ -318,7 +318,7 @@ impl<'s> FileRun<'s> {
         self.memory().outputs.insert(name.clone(), outputs);
     }
 
-    /// Returns the value of a variable that was evaluated.
+    /// Returns the value of a variable, `Err` if its evaluation failed; `None` if it was not evaluated yet.
     pub(crate) fn known_variable(&self, name: &str) -> Option<Result<Value, ()>> {
         self.memory().variables.get(name).cloned().flatten()
     }

@@ -225,7 +225,8 @@ impl Filler<'_> {
     }
 }
 
-/// Returns the test's values for the attributes of an object.
+/// Returns the test's values for the attributes of an object; `None` if they are null or not set. A value that is no
+/// object is an error.
 fn usable<'g>(given: Option<&'g Value>, path: &Path) -> Result<Option<&'g Value>, Unsuitable> {
     match given {
         Some(value) if value.is_null() => Ok(None),

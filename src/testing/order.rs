@@ -168,7 +168,7 @@ pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) 
     out
 }
 
-/// Finds runs and variables that depend on each other in a cycle, for the message.
+/// Returns the runs and variables of one dependency cycle, for the message; `None` if there is no cycle.
 fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option<Vec<String>> {
     let mut graph: DiGraph<String, ()> = DiGraph::new();
     let runs: Vec<NodeIndex> = file

@@ -238,7 +238,7 @@ pub(super) fn has_true(marks: &Json) -> bool {
     }
 }
 
-/// Compares documents; numbers by their values.
+/// Returns true if two documents are equal. Numbers are compared by their values.
 fn equal(one: &Json, two: &Json) -> bool {
     match (one, two) {
         (Json::Number(a), Json::Number(b)) => a == b || a.as_f64().is_some_and(|a| Some(a) == b.as_f64()),

@@ -89,7 +89,7 @@ impl Conditions {
         }
     }
 
-    /// Evaluates an expression to a text.
+    /// Evaluates an expression to a string; `None` if it has errors, or the result is null or unknown.
     pub fn text(&self, expr: &syntax::ast::Expr, problems: &mut Diagnostics) -> Option<String> {
         let scope = Known(FunctionSettings::default());
         let outer = Context::new(&scope);

@@ -40,7 +40,8 @@ impl ValuePath {
         })
     }
 
-    /// Returns the part of a document at the path.
+    /// Returns the part of a document at the path; `None` if the document has no such
+    /// part.
     #[must_use]
     pub fn of<'j>(&self, document: &'j Json) -> Option<&'j Json> {
         self.keys.iter().try_fold(document, |at, key| match key {

@@ -158,7 +158,7 @@ impl<'w> Workspace<'w> {
         fs::write(self.root.join("cli.tfrc"), text)
     }
 
-    /// Working directory of the program.
+    /// Returns the working directory of the program.
     #[must_use]
     pub fn work(&self) -> PathBuf {
         self.root.join("work")

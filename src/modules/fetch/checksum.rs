@@ -125,7 +125,8 @@ impl Checksum {
         })
     }
 
-    /// Returns the checksum of a file from a list, in the format of `sha256sum` and its relatives or in that of BSD.
+    /// Returns the checksum of a file from a list in the format of `sha256sum` (or similar programs) or of BSD;
+    /// `None` if the list has none.
     fn in_list(list: &str, name: &str) -> Option<Checksum> {
         let base = |path: &str| {
             // `*` marks a file that was read as binary.

@@ -319,7 +319,7 @@ fn output_text(output: &Output) -> String {
     }
 }
 
-/// Returns the commit of a directory that is the top of a repository's working tree.
+/// Returns the checked-out commit, if the directory is the top of a repository's working tree.
 pub(super) async fn commit(dir: &Path) -> Option<Commit> {
     // In a directory without a repository, git would answer for a repository around it.
     if !dir.join(".git").exists() {

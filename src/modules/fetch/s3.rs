@@ -391,7 +391,8 @@ fn profile_of(text: &str, name: &str, config: bool) -> BTreeMap<String, String> 
     out
 }
 
-/// Returns credentials of the container's or the machine's own service.
+/// Returns credentials from the container's service or, without one, from the machine's metadata service; `None` if neither has
+/// any.
 async fn nearby(client: &Client, environment: &Environment) -> Option<Credential> {
     let get = |name: &str| environment.get(name);
     let keys = |body: &[u8]| {

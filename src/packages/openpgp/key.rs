@@ -177,7 +177,7 @@ fn der_pair(r: &[u8], s: &[u8]) -> Option<Vec<u8>> {
     Some([head, &both].concat())
 }
 
-/// Pads a number with leading zeros to a size in bytes.
+/// Pads a number with leading zeros to a size in bytes; `None` if it is longer.
 fn padded(number: &[u8], size: usize) -> Option<Vec<u8>> {
     let zeros = size.checked_sub(number.len())?;
     Some([&vec![0; zeros][..], number].concat())

@@ -99,7 +99,7 @@ pub(crate) trait Encoded: Send + Sync + 'static {
     /// Returns a schema; `None` if there is none of this name, or if it can no longer be read.
     fn schema(&self, kind: Kind, name: &str) -> Option<Bytes>;
 
-    /// The names of all schemas of a kind.
+    /// Returns the names of all schemas of a kind.
     fn names(&self, kind: Kind) -> Vec<Arc<str>>;
 }
 

@@ -394,7 +394,7 @@ impl Writer<'_> {
     }
 }
 
-/// Describes the change of an output whose value stays: only its sensitivity changes.
+/// Returns the note on an output of which only the sensitivity changes; `None` if its value changes, too.
 fn visibility(change: &OutputChange) -> Option<&'static str> {
     let stays = change.action == Action::Update
         && change.before.clone().unmark_deep().0 == change.after.clone().unmark_deep().0;

@@ -170,7 +170,7 @@ impl<'t> Tracer<'t> {
         }
     }
 
-    /// Returns the source text of a range.
+    /// Returns the source text of a range; `None` if the text of the file is not known.
     pub(super) fn text(&self, range: &Range) -> Option<String> {
         let file = self.files.get(&range.file)?;
         let from = usize::try_from(range.start.byte).ok()?;

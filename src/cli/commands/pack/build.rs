@@ -132,7 +132,7 @@ fn made(session: &Session, out: &Path, size: u64, index: &pack::index::Index) ->
     )))
 }
 
-/// Returns the reason why a CLI configuration file must not be put into a pack, as a clause.
+/// Returns the reason why a CLI configuration file must not be put into a pack, as a clause; `None` if it may be.
 fn not_to_be_carried(file: &Path) -> Option<String> {
     match std::fs::read_to_string(file) {
         Ok(text) => packages::cli_config::not_to_be_carried(&text),
