@@ -180,7 +180,7 @@ impl Verdict {
 #[derive(Clone, Debug, Default)]
 pub struct Guards {
     pub approval: Approval,
-    /// Limit of destroyed objects.
+    /// Maximum number of destroyed objects; `None` for no limit.
     pub max_destroy: Option<usize>,
 }
 

@@ -64,7 +64,6 @@ pub struct Invocation {
     pub args: Vec<OsString>,
     /// Name by which the program was called, without the directory.
     pub called_as: String,
-    /// Environment variables.
     pub environment: Vec<(OsString, OsString)>,
 }
 

@@ -148,7 +148,7 @@ pub fn path(path: pb::AttributePath) -> (Path, bool) {
 
 // ---- schemas ------------------------------------------------------------------------------------------------------
 
-/// Capabilities of a provider.
+/// Converts the capabilities that a provider announces.
 #[must_use]
 pub fn capabilities(message: pb::ServerCapabilities) -> Capabilities {
     Capabilities {

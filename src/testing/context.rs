@@ -33,7 +33,7 @@ pub struct Suite<'s> {
     /// Clock for reports.
     pub clock: fn() -> SystemTime,
     pub view: &'s dyn View,
-    /// Stops the suite.
+    /// Stop token: the first interrupt ends the suite after the current runs, the second one cancels their operations.
     pub stop: &'s Stop,
     /// Limit of concurrent operations within a plan or apply.
     pub parallelism: usize,

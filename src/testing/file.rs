@@ -90,7 +90,7 @@ impl<'s> FileRun<'s> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the file.
+    /// Runs the file, destroys its objects at the end, and returns the result.
     pub async fn perform(self) -> FileResult {
         self.suite.view.event(&Event::FileBegins(self.of));
         // Only the second interrupt is passed on to operations. After the first one, the current runs are completed, as

@@ -59,7 +59,7 @@ pub enum Holes {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unsuitable {
     pub path: Path,
-    /// Reason, for a message.
+    /// Reason as a clause, for a message.
     pub reason: String,
 }
 

@@ -81,7 +81,7 @@ impl<'s> Pool<'s> {
         Ok((own, problems))
     }
 
-    /// Closes all providers.
+    /// Closes all providers that were started.
     pub async fn close(&self) {
         let all: Vec<_> = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);

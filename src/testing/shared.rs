@@ -45,7 +45,6 @@ impl Valid {
 pub struct Shared(Arc<dyn Provider>, Option<Arc<Valid>>);
 
 impl Shared {
-    /// Shares a provider.
     #[must_use]
     pub fn new(provider: Arc<dyn Provider>) -> Shared {
         Shared(provider, None)

@@ -29,7 +29,7 @@ const LONGEST: usize = 60;
 /// Least room for a name in a line, in columns.
 const SHORTEST: usize = 16;
 
-/// Operation to show.
+/// Description of an operation whose progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Title: `Applying`.
@@ -58,7 +58,7 @@ pub(crate) struct Record {
     began: Instant,
     done: usize,
     total: usize,
-    /// Adapted limits of operations.
+    /// Concurrency limits that the operation has adapted, by provider.
     lanes: Vec<Settled>,
     stopping: bool,
     /// Running operations, keyed by start order: the longest-running one comes first.

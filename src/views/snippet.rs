@@ -14,7 +14,7 @@ pub struct Snippet {
     pub context: Option<String>,
     /// Lines, without the last line break.
     pub code: String,
-    /// Number of the first line.
+    /// Number of the first line, counted from 1.
     pub start_line: u32,
     /// Byte offset in `code` where the range begins.
     pub highlight_start: usize,

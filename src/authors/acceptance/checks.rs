@@ -14,7 +14,7 @@ pub(super) const FAILED: &str = "Test assertion failed";
 /// Object in a plan or a state.
 #[derive(Clone, Debug, Default)]
 pub struct Object {
-    /// Action of a plan.
+    /// Action that the plan has for the object; `None` for an object of a state.
     pub action: Option<&'static str>,
     /// True for data sources.
     pub is_data: bool,

@@ -49,7 +49,7 @@ impl Conditions {
         ])
     }
 
-    /// Evaluates an assertion.
+    /// Evaluates an assertion. Adds an error to `problems` if it does not hold or cannot be evaluated.
     pub fn check(&self, rule: &CheckRule, problems: &mut Diagnostics) {
         let scope = Known(FunctionSettings::default());
         let outer = Context::new(&scope);

@@ -7,7 +7,7 @@ use syntax::ast::TraversalStep;
 /// Path of a value in an object, such as `tags["a"]` or `rule[0].port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValuePath {
-    /// As written.
+    /// Text of the path, as the test writes it.
     pub text: String,
     pub keys: Vec<PathKey>,
 }

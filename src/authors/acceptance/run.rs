@@ -112,7 +112,7 @@ fn show(of: &SuiteFile, view: &dyn View, happened: &Happened) {
     });
 }
 
-/// Runs the files.
+/// Runs the tests of all files with all programs, or the sweepers of the files. Returns the results.
 pub async fn run(acceptance: Acceptance<'_>) -> SuiteResult {
     let mut jobs = Vec::new();
     for file in acceptance.files {

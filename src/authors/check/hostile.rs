@@ -12,7 +12,7 @@ use super::{Outcome, Report, Subject, listed};
 
 const GROUP: &str = "messages";
 
-/// Request of both protocols.
+/// Method, with its names in protocols 5 and 6.
 struct Method {
     five: &'static str,
     six: &'static str,

@@ -70,7 +70,7 @@ use files::Environment;
 const PROGRAM: &str = "{program}";
 
 pub struct Command {
-    /// Words: `state list`.
+    /// Words of the command, such as `state list`.
     path: &'static str,
     /// One-line description.
     about: &'static str,

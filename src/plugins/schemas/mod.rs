@@ -94,7 +94,7 @@ pub(crate) struct Answer {
     pub schemas: Table<Bytes>,
 }
 
-/// Access to encoded schemas.
+/// Source of encoded schemas: an answer in memory, or a schema file.
 pub(crate) trait Encoded: Send + Sync + 'static {
     /// Returns a schema; `None` if there is none of this name, or if it can no longer be read.
     fn schema(&self, kind: Kind, name: &str) -> Option<Bytes>;

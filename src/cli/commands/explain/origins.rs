@@ -44,7 +44,7 @@ pub(super) struct Source {
     pub sources: Vec<Source>,
 }
 
-/// Resolves references.
+/// Traces references down to variables, resources and literals.
 pub(super) struct Tracer<'t> {
     pub config: &'t Config,
     pub values: &'t VariableValues,
