@@ -51,7 +51,7 @@ impl PrivateDirectory {
     }
 }
 
-/// Creates a temporary file in a directory, where it will be renamed, and removes leftovers from the directory.
+/// Creates a temporary file in the directory of its final path, and removes leftovers from the directory.
 pub(crate) fn file(dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
     sweep_once(dir);
     let file = named(&mut Builder::new(), mode).tempfile_in(dir)?;

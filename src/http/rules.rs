@@ -61,7 +61,7 @@ pub enum Silence {
 }
 
 impl Silence {
-    /// Awaits a server; `None` if it is silent for longer than the limit.
+    /// Awaits a step of a server; `None` if it takes longer than the limit.
     pub(crate) async fn within<T>(self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         match self {
             Silence::Limited => tokio::time::timeout(limit, work).await.ok(),

@@ -54,7 +54,7 @@ pub(crate) fn named(provider: &Provider, version: &Version, platform: &Platform)
 /// Event of a fetch, for the user.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A version was chosen. The flag is true if it is that of the lock file.
+    /// A version was chosen. The flag is true if the version is the locked one.
     Selected(&'a Provider, &'a Version, &'a Constraints, bool),
     Fetching(&'a Provider, &'a Version, &'a Platform),
     /// Installed files are being compressed to an archive.

@@ -308,7 +308,7 @@ impl Running {
         let begin = format!("{time:>7}  ");
         let end = format!(": {}...{}", self.begins, provisioner.unwrap_or_default());
         let rest = width.saturating_sub(begin.len());
-        // In a narrow terminal the end of the line is cut off, too.
+        // In a narrow terminal, the text after the name is cut off as well.
         let room = rest.saturating_sub(end.len()).max(SHORTEST.min(rest * 2 / 3));
         format!("{begin}{}{end}", middle(&self.name(), room))
     }
