@@ -116,7 +116,7 @@ pub const KEY_PROVIDERS: &[&str] = key_providers::NAMES;
 #[cfg(not(feature = "cloud-stores"))]
 pub const KEY_PROVIDERS: &[&str] = &[];
 
-/// Answers a request for a key; `None` if this build has no such key provider.
+/// Serves one request for an encryption key; `None` if this build has no key provider of this name.
 pub fn serve_keys(name: &str) -> Option<ExitCode> {
     #[cfg(feature = "cloud-stores")]
     if KEY_PROVIDERS.contains(&name) {
@@ -317,8 +317,8 @@ pub fn find(name: &str, sort: Sort) -> Option<&'static Plugin> {
     PLUGINS.iter().find(|p| p.name == name && p.kind.sort() == sort)
 }
 
-/// Returns the plugin that the name of an executable selects: `terraform-provider-NAME[_vX.Y.Z][_xN]` or
-/// `terraform-provisioner-NAME`.
+/// Returns the plugin that the name of an executable selects: `terraform-provider-NAME[_vX.Y.Z][_xN]` or `terraform-provisioner-NAME`.
+/// `None` if the name has another form, or no built-in plugin has this NAME.
 pub fn named_by_executable(executable: &str) -> Option<&'static Plugin> {
     let (rest, sort) = if let Some(rest) = executable.strip_prefix("terraform-provider-") {
         (rest, Sort::Provider)

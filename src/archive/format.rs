@@ -23,7 +23,8 @@ const EXTENSIONS: [(&str, Format); 8] = [
 /// Extensions of unsupported formats, and of compressed single files.
 const UNSUPPORTED: [&str; 6] = ["tar.zst", "tzst", "tar", "gz", "bz2", "xz"];
 
-/// The error for a name of no supported format. The text is a clause without a full stop.
+/// Error for a name or extension that is not a supported archive format. The text is a clause without a full
+/// stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{name}\" is not a supported archive format; there are {}", known())]
 pub struct UnknownFormat {
@@ -48,11 +49,13 @@ impl Format {
             .ok_or_else(|| UnknownFormat { name: name.to_owned() })
     }
 
-    /// Returns the format by the extension of a path; `None` if the extension is not that of an archive.
+    /// Returns the format by the extension of a path; `None` if the extension is neither in [`EXTENSIONS`]
+    /// nor in [`UNSUPPORTED`].
     ///
     /// # Errors
     ///
-    /// Returns an error if the extension is that of an unsupported archive format.
+    /// Returns an error if the extension is that of an unsupported archive format or of a compressed single
+    /// file.
     pub fn of_path(path: &str) -> Result<Option<Format>, UnknownFormat> {
         let ends = |extension: &str| path.strip_suffix(extension).is_some_and(|rest| rest.ends_with('.'));
         if let Some((_, format)) = EXTENSIONS.iter().find(|(extension, _)| ends(extension)) {

@@ -44,11 +44,11 @@ pub struct InvalidLimit {
 }
 
 impl Limits {
-    /// Reads the limits from environment variables, with defaults for unset ones.
+    /// Reads the limits from environment variables, with defaults for variables that are unset or empty.
     ///
     /// # Errors
     ///
-    /// Returns an error if a variable is neither empty nor a limit.
+    /// Returns an error if the value of a variable is not a valid limit.
     pub fn from_variables(variables: &BTreeMap<String, String>) -> Result<Limits, InvalidLimit> {
         fn limit<T>(
             variables: &BTreeMap<String, String>,
@@ -99,7 +99,7 @@ impl Limits {
         )
     }
 
-    /// Returns the predicate of a sentence about a download that is too large; the caller adds the address as its
+    /// Returns the predicate of a sentence about a download that is too large; the caller adds the URL as its
     /// subject.
     #[must_use]
     pub fn too_long(&self) -> String {
@@ -131,7 +131,8 @@ impl Budget {
         }
     }
 
-    /// Wraps a reader, which fails after the remaining bytes.
+    /// Wraps a reader so that it fails once all readers of the archive together have read more than the remaining
+    /// bytes.
     pub(crate) fn bound<R>(&self, inner: R) -> Bounded<R> {
         Bounded {
             inner,
@@ -139,7 +140,7 @@ impl Budget {
         }
     }
 
-    /// Returns true if a reader had more bytes than the budget.
+    /// Returns true if a reader had more bytes than the budget allows.
     pub(crate) fn exceeded(&self) -> bool {
         self.exceeded.get()
     }

@@ -344,7 +344,8 @@ fn zip(source: impl Read + Seek, target: &mut Target<'_>) -> Result<(), Error> {
             target.link(path, &to)?;
         } else {
             let mode = entry.unix_mode().unwrap_or(0o644);
-            // A mode without a file type, as in archives from other systems, or that of a regular file.
+            // Only regular files are accepted. Archives from other systems may have modes without a file type; these
+            // count as regular files.
             if !matches!(mode & 0o170_000, 0 | 0o100_000) {
                 return Err(Error::Special(name));
             }
@@ -355,7 +356,8 @@ fn zip(source: impl Read + Seek, target: &mut Target<'_>) -> Result<(), Error> {
 }
 
 fn tar(source: impl Read, target: &mut Target<'_>) -> Result<(), Error> {
-    // Headers and padding count, too, so that an endless stream is rejected: 2048 bytes for each entry.
+    // Headers and padding count as well, so that an endless stream is rejected. 2048 bytes are allowed for those of
+    // each entry.
     let budget = Budget::new(
         target
             .bytes_left

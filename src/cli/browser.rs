@@ -1,4 +1,4 @@
-//! Opening an address in the user's browser.
+//! Opening a URL in the user's browser.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Time to wait for an opener (such as `xdg-open`) to fail.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Opens an address in the browser. Returns true if an opener has succeeded, or still runs after [`PATIENCE`].
+/// Opens a URL in the browser. Returns true if an opener has succeeded, or still runs after [`PATIENCE`].
 #[must_use]
 pub fn open(url: &str) -> bool {
     let openers = system::Os::CURRENT.openers();

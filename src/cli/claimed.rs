@@ -93,8 +93,8 @@ fn same(one: Option<&InstanceState>, other: Option<&InstanceState>) -> bool {
     }
 }
 
-/// Lists objects that others have changed since the plan was made: the claimed ones, and those that depend on an object that the plan
-/// destroys.
+/// Lists objects that others have changed since a plan was made, if they matter for the plan: claimed objects, managed objects that these
+/// depend on, and objects that depend on an object that the plan destroys.
 fn changed_since(plan: &Plan, current: &State, claims: &Claims) -> Vec<AbsResourceInstance> {
     let destroyed: BTreeSet<ConfigResource> = plan
         .changes

@@ -12,7 +12,7 @@
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next, and no live area |
 //! | `MONOFORM_PROGRESS` | `off`: no live area |
 //! | `MONOFORM_MAX_ELEMENTS` | limit of the instances of a `count`, the numbers of a `range` and the elements of a `for` expression |
-//! | `MONOFORM_MODE` | `terraform`, `opentofu` or `monoform`: the tool to answer as, whatever the program's name |
+//! | `MONOFORM_MODE` | `terraform`, `opentofu` or `monoform`: the tool whose behaviour the program has, whatever name it was called by |
 //! | `TERM` | `dumb` or empty: the terminal can have no live area |
 //! | `TF_LOG`, `TF_LOG_CORE`, `TF_LOG_PROVIDER`, `TF_LOG_PROVIDER_<NAME>` | how much to log |
 //! | `TF_LOG_PATH` | the file to append the log to |
@@ -104,7 +104,7 @@ impl Env {
         self.all().iter().filter_map(named).collect()
     }
 
-    /// Returns true if questions are allowed.
+    /// Returns true unless `TF_INPUT` forbids questions.
     #[must_use]
     pub fn input(&self) -> bool {
         // These are the spellings of false that Go's ParseBool accepts.
@@ -120,7 +120,7 @@ impl Env {
         self.get("NO_COLOR").is_some()
     }
 
-    /// Returns true if target and replace addresses that match nothing are errors.
+    /// Returns true if `MONOFORM_STRICT_ADDRESSES` is set and not `0`: addresses of targets and replacements that match nothing are errors.
     #[must_use]
     pub fn strict_addresses(&self) -> bool {
         self.get("MONOFORM_STRICT_ADDRESSES").is_some_and(|value| value != "0")
@@ -132,8 +132,7 @@ impl Env {
         self.get("TF_IN_AUTOMATION").is_some()
     }
 
-    /// Returns true if a terminal may have a live area. It may not if the log is written to the terminal, which would break the
-    /// area.
+    /// Returns true if a terminal may have a live area. A log on the terminal excludes the area, because its lines would break the drawing.
     #[must_use]
     pub fn progress(&self) -> bool {
         let able = self.get("TERM").is_some_and(|terminal| terminal != "dumb");
@@ -149,7 +148,7 @@ impl Env {
         matches!(self.get("MONOFORM_PROGRESS"), Some("off" | "0" | "false"))
     }
 
-    /// Returns the CI system whose log has sections that can be folded.
+    /// Returns the CI system, if its log can have sections that are folded.
     #[must_use]
     pub fn log_sections(&self) -> Option<Sections> {
         let is_set = |name| self.get(name) == Some("true");

@@ -180,7 +180,7 @@ impl Verdict {
 #[derive(Clone, Debug, Default)]
 pub struct Guards {
     pub approval: Approval,
-    /// Limit of destroyed objects.
+    /// Maximum number of destroyed objects; `None` for no limit.
     pub max_destroy: Option<usize>,
 }
 
@@ -220,7 +220,7 @@ impl Guards {
         })
     }
 
-    /// Returns the error about a plan that destroys more objects than the user allows.
+    /// Returns the error about a plan that destroys more objects than `-max-destroy` allows; `None` otherwise.
     #[must_use]
     pub fn too_many_destroyed(&self, plan: PlanView<'_>, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         let limit = self.max_destroy?;

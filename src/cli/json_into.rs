@@ -39,7 +39,8 @@ pub fn begin(path: &str, as_json: bool) -> Result<Arc<Stream>, Failure> {
     }
 }
 
-/// Ends the stream of a command with this status. A stream that is not whole is an error.
+/// Ends the stream of a command with this exit status. If the stream could not be written completely, reports
+/// that; the command then fails.
 pub fn end(surroundings: &Surroundings, status: Status) -> Status {
     let Some(error) = surroundings.beside.as_ref().and_then(|stream| stream.write_error()) else {
         return status;

@@ -54,7 +54,7 @@ impl LastReadsFile {
         Some(LastReadsFile { path, began, reads })
     }
 
-    /// Opens the file for a plan, and adds the times to its options.
+    /// Opens the file for a plan like [`LastReadsFile::open`], and adds the recorded times to the plan's options.
     #[must_use]
     pub fn of_plan(data_dir: &str, lineage: &str, options: &mut PlanOptions) -> Option<LastReadsFile> {
         let file = LastReadsFile::open(data_dir, lineage, options.partial_refresh.is_some());
@@ -112,7 +112,7 @@ impl LastReadsFile {
     }
 }
 
-/// Decodes the reads in a file. An invalid file counts as empty, so that more is read than necessary.
+/// Decodes the reads in a file. An invalid file counts as empty: the next plan then reads more objects than necessary.
 fn understood(bytes: &[u8], path: &Path) -> LastReads {
     match serde_json::from_slice::<Document>(bytes) {
         Ok(document) if document.format_version.starts_with("1.") => document.reads,

@@ -64,7 +64,6 @@ pub struct Invocation {
     pub args: Vec<OsString>,
     /// Name by which the program was called, without the directory.
     pub called_as: String,
-    /// Environment variables.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -76,7 +75,7 @@ pub fn select_mode(called_as: &str, environment: &[(OsString, OsString)]) {
     named.unwrap_or_else(|| Mode::called_as(called_as)).select();
 }
 
-/// Runs the command in the arguments, and returns the exit status.
+/// Runs the command that the arguments name. Returns the exit status.
 #[must_use]
 pub fn main(invocation: Invocation) -> ExitCode {
     panics::install();

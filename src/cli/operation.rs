@@ -139,8 +139,8 @@ impl<'s> Operation<'s> {
         Ok(operation)
     }
 
-    /// Reads the object to import. The prior state of the returned plan contains it. The returned writer records the result in
-    /// the journal.
+    /// Reads the object to import: the prior state of the plan in the result has it. The second result records the import in the journal;
+    /// `None` if no journal could be begun.
     pub fn import(&self, options: &PlanOptions) -> (Planning, Option<Writer>) {
         let journal = options.import.as_ref().and_then(|(address, _)| {
             let provider = self.project.config.provider_for(&address.config());
@@ -389,7 +389,7 @@ impl<'s> Operation<'s> {
         result
     }
 
-    /// Locks the parts of the state that a plan is about: see [`PartLocks::claim`].
+    /// Locks the parts of the state that a plan is about, and returns true if the plan is still valid: see [`PartLocks::claim`].
     pub fn claim(&mut self, plan: &Plan) -> Result<bool, Diagnostics> {
         let schemas = self.schemas()?;
         let stop = &self.stop;

@@ -85,7 +85,7 @@ impl Outcome {
         self.and(Part::problems(problems, sources))
     }
 
-    /// Adds the output of another outcome.
+    /// Adds the output of another outcome. The higher one of both statuses becomes the status.
     pub fn and_outcome(mut self, other: Outcome) -> Outcome {
         self.status = self.status.max(other.status);
         self.parts.extend(other.parts);

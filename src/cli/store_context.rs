@@ -25,7 +25,7 @@ use crate::session::{Session, Surroundings};
 const LOCKING: &str = "Acquiring state lock. This may take a few moments...";
 
 impl Session {
-    /// Returns the context for states.
+    /// Returns the context for functions of the crate `stores`.
     #[must_use]
     pub fn stores(&self) -> Context<'_> {
         let surroundings: &Surroundings = self;
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Returns the context for operations on a server.
+    /// Returns the context for functions of the crate `hosted`.
     #[must_use]
     pub fn hosted(&self) -> hosted::Context<'_> {
         let surroundings: &Surroundings = self;

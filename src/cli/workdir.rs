@@ -27,7 +27,7 @@ pub struct Project {
     pub sources: SourceMap,
 }
 
-/// Loads the configuration in the working directory for a command that evaluates nothing, and shows warnings. Errors that only
+/// Loads the configuration in the working directory, and shows warnings; for commands that evaluate nothing. Errors that only
 /// matter to `validate` and to operations become warnings.
 pub fn load(session: &Session) -> Result<Project, Failure> {
     let (loaded, mut problems) = load_all(session, ".");
@@ -41,7 +41,7 @@ pub fn load(session: &Session) -> Result<Project, Failure> {
     Ok(project)
 }
 
-/// Loads the configuration in the working directory, as far as it is valid.
+/// Loads the configuration in the working directory, as far as it is valid. Returns it with all diagnostics.
 pub fn read(session: &Session) -> (Project, Diagnostics) {
     read_in(session, ".")
 }
@@ -59,7 +59,7 @@ pub fn read_as_installed(session: &Session) -> (Project, Diagnostics) {
     )
 }
 
-/// Loads the configuration in a directory, as far as it is valid.
+/// Loads the configuration in a directory, as far as it is valid. Returns it with all diagnostics.
 pub fn read_in(session: &Session, dir: &str) -> (Project, Diagnostics) {
     let (loaded, mut problems) = load_all(session, dir);
     problems.extend(loaded.diagnostics);
@@ -111,7 +111,8 @@ fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
 /// Function that loads a configuration.
 type Load = fn(&dyn FileSource, &str, &LoadOptions<'_>) -> Loaded;
 
-/// Loads a configuration by a function. Missing modules that are in the pack are installed, perhaps in memory.
+/// Loads a configuration by the function `load`. Missing modules that are in the pack are installed, perhaps in memory. The
+/// second result has diagnostics about the manifest and the pack.
 fn load_by(session: &Session, files: &dyn FileSource, dir: &str, load: Load) -> (Loaded, Diagnostics) {
     let (loaded, problems) = load_installed(session, files, dir, load);
     // Modules are installed for the working directory only.
@@ -159,7 +160,7 @@ fn load_installed(session: &Session, files: &dyn FileSource, dir: &str, load: Lo
     (loaded, problems)
 }
 
-/// Evaluates the settings of the backend.
+/// Replaces expressions in the settings of the backend by their values.
 fn settle(session: &Session, config: &mut Config, set: &SetVariables) {
     let cwd = session.original_dir.to_str().unwrap_or(".");
     config::known::settle(config, set, cwd, || session.selected_workspace().to_owned());

@@ -54,7 +54,7 @@ pub(crate) fn codes(counts: &[u32], longest: usize) -> Vec<Code> {
 /// Returns the number of codes of each length with the package-merge algorithm: each level has the leaves and the pairs
 /// of the level below by weight, pairs before leaves of the same weight.
 fn lengths_needed(leaves: &[(u32, usize)], longest: usize) -> Vec<usize> {
-    /// Weight of a node, and true for a leaf.
+    /// Nodes of a level: the weight of each, and true if it is a leaf.
     type Level = Vec<(u32, bool)>;
     let mut levels: Vec<Level> = Vec::with_capacity(longest);
     for _ in 0..longest {

@@ -153,7 +153,7 @@ mod tests {
         out.finish().unwrap()
     }
 
-    /// Compresses a text that is written in pieces of this size.
+    /// Compresses a text with one write for each piece of this size.
     fn gzipped(text: &[u8], piece: usize) -> Vec<u8> {
         let mut out = Gzip::new(Vec::new());
         for piece in text.chunks(piece.max(1)) {

@@ -9,7 +9,8 @@ const SHORTEST: usize = 4;
 const WINDOW: usize = 1 << 15;
 /// The maximum number of literals and matches in a block.
 const BLOCK_TOKENS: usize = 1 << 14;
-/// The length from which a match shortens the search for a better one.
+/// Length below which a match does not shorten the search for a better one (zlib's `good_length`). Only checked: see
+/// `longest`.
 const GOOD: usize = 8;
 /// The length from which a match ends the search.
 const LAZY: usize = 16;
@@ -153,7 +154,8 @@ impl Compressor {
         }
     }
 
-    /// Records a position. Returns the previous position with the same hash.
+    /// Records a position. Returns the previous position with the same hash; `None` if there is none, or too little
+    /// text is left for a hash.
     fn remember(&mut self, at: usize) -> Option<usize> {
         let four = self.window.get(at - self.start..at - self.start + SHORTEST)?;
         let word = u32::from_be_bytes([four[0], four[1], four[2], four[3]]);

@@ -42,14 +42,14 @@ impl Environment {
         self.find(Os::CURRENT, name).filter(|value| !value.is_empty())
     }
 
-    /// Finds a variable by the rules of a system: Windows ignores the case of names.
+    /// Returns the value of a variable by the rules of a system: Windows ignores the case of names. `None` if it is unset.
     fn find(&self, os: Os, name: &str) -> Option<&str> {
         let exact = self.0.get(name);
         let similar = || self.0.iter().find(|(known, _)| os.same_variable(known, name));
         exact.or_else(|| Some(similar()?.1)).map(String::as_str)
     }
 
-    /// Returns the user's home directory.
+    /// Returns the user's home directory; `None` if it is not known.
     #[must_use]
     pub fn home(&self) -> Option<PathBuf> {
         #[expect(clippy::disallowed_methods, reason = "without HOME, the system knows the directory")]
@@ -58,7 +58,8 @@ impl Environment {
             .or_else(std::env::home_dir)
     }
 
-    /// Returns the paths of the user's CLI configuration for a tool (Terraform or OpenTofu).
+    /// Returns the paths of the user's CLI configuration for a tool (Terraform or OpenTofu); `None` if the home directory is
+    /// not known.
     #[must_use]
     pub fn cli_configuration(&self, tool: Tool) -> Option<CliPaths> {
         let home = self.home();

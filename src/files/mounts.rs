@@ -149,7 +149,7 @@ impl Mounts {
         mounted.insert(self.absolute(Path::new(at)), mount);
     }
 
-    /// Returns the directory mounted at exactly this path.
+    /// Returns the directory mounted at exactly this path; `None` if there is none.
     #[must_use]
     pub fn mounted_at(&self, at: &str) -> Option<Arc<Directory>> {
         let mounted = self.mounted.read().unwrap_or_else(PoisonError::into_inner);
@@ -210,7 +210,7 @@ impl Mounts {
         })
     }
 
-    /// Returns the mount that contains this path, and the path relative to it.
+    /// Returns the mount that contains this path, and the path relative to it; `None` if no mount does.
     fn mount_of(&self, path: &Path) -> Option<(Mount, String)> {
         let path = self.absolute(path);
         let mounted = self.mounted.read().unwrap_or_else(PoisonError::into_inner);

@@ -158,8 +158,7 @@ impl Seek for Output {
 
 /// Writes a whole file.
 ///
-/// # Errors
-/// As with [`Output`].
+/// # Errors Those of [`Output::create`] and [`Output::commit`].
 pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     let mut output = Output::create(path, policy)?;
     output.write_all(contents)?;
@@ -168,8 +167,7 @@ pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
 
 /// Writes a whole file in place of an existing file or link of that name. Links are not followed.
 ///
-/// # Errors
-/// As with [`Output`]; a link that cannot be replaced is unchanged.
+/// # Errors Returns an error if the file cannot be written. A link that cannot be replaced is then unchanged.
 pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
     let written = begin(path, policy, old.as_ref()).and_then(|mut new| {
@@ -243,7 +241,7 @@ fn begin(place: &Path, policy: Policy, old: Option<&fs::Metadata>) -> io::Result
     Ok(new)
 }
 
-/// Follows a chain of links to a file that does not exist yet.
+/// Follows a chain of links to a file that does not exist yet; returns the path of that file.
 fn followed(path: &Path) -> PathBuf {
     let mut place = path.to_owned();
     // The limit ends the search if links form a cycle.

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::io;
 
-/// Returns the operating system's text for an error, without its number. It is part of a sentence: in lower case, without a full stop.
+/// Returns the operating system's text for an error, without its number. It is part of a sentence: it begins with a lower-case letter
+/// and has no full stop.
 #[must_use]
 pub fn io_reason(error: &io::Error) -> String {
     let text = error.to_string();
@@ -22,8 +23,8 @@ pub fn io_reason(error: &io::Error) -> String {
     plain(text)
 }
 
-/// Returns the reason of a JSON error from the parser's message, with the position if there is one. It is part of a sentence: in lower
-/// case, without a full stop.
+/// Returns the reason of a JSON error from the parser's message, with the position if there is one. It is part of a sentence: it
+/// begins with a lower-case letter and has no full stop.
 #[must_use]
 pub fn json_reason(message: impl Display) -> String {
     let message = message.to_string();
@@ -140,7 +141,7 @@ fn found_in_words(found: &str) -> Option<String> {
     })
 }
 
-/// Removes from a text the numbers of the operating system's errors, the capital letter at the beginning, and full stops at the end.
+/// Returns the text as a clause: without "(os error N)", with a lower-case first letter, without full stops at the end.
 #[must_use]
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -19,7 +19,7 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 const PREFIX: &str = ".monoform-";
 const SUFFIX: &str = ".tmp";
 
-/// The minimum age of a leftover.
+/// Minimum age of a file that counts as a leftover.
 // A younger file may not have its lock yet: creation and lock are two steps.
 const AGE: Duration = Duration::from_secs(60);
 
@@ -51,7 +51,7 @@ impl PrivateDirectory {
     }
 }
 
-/// Creates a temporary file in a directory, where it will be renamed, and removes leftovers from the directory.
+/// Creates a temporary file in the directory of its final path, and removes leftovers from the directory.
 pub(crate) fn file(dir: &Path, mode: u32) -> io::Result<NamedTempFile> {
     sweep_once(dir);
     let file = named(&mut Builder::new(), mode).tempfile_in(dir)?;

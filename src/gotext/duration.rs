@@ -23,7 +23,7 @@ pub enum DurationError<'t> {
     UnknownUnit(&'t str),
 }
 
-/// Parses a duration. A negative duration becomes zero, for callers that wait.
+/// Parses a duration; `None` if the text is not one. A negative duration becomes zero, for callers that wait.
 #[must_use]
 pub fn parse(text: &str) -> Option<Duration> {
     let nanos = nanoseconds(text).ok()?;

@@ -10,7 +10,7 @@ const MAX_ALTERNATIVES: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// The components of the pattern for each choice among its groups.
+    /// One sequence of components for each combination of choices in the `{a,b}` groups.
     alternatives: Vec<Vec<Part>>,
 }
 
@@ -124,7 +124,7 @@ impl Name {
     }
 }
 
-/// Matches items against a pattern in which a star takes any number of items.
+/// Returns true if a pattern, in which a star takes any number of items, matches all items.
 fn fits<P, T>(pattern: &[P], items: &[T], is_star: impl Fn(&P) -> bool, takes: impl Fn(&P, &T) -> bool) -> bool {
     let (mut p, mut i) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;

@@ -16,7 +16,7 @@ pub mod glob;
 mod printable;
 pub mod quote;
 
-/// Parses the truth value of a flag or environment variable.
+/// Parses a truth value like Go's `strconv.ParseBool`; `None` for other text.
 #[must_use]
 pub fn boolean(text: &str) -> Option<bool> {
     match text {

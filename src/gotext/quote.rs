@@ -2,7 +2,7 @@
 
 use crate::printable::TURNS;
 
-/// Formats text like the verb `%q`: in double quotes, with escapes for non-printable characters.
+/// Formats text like Go's `%q`: in double quotes, with escapes for non-printable characters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -30,8 +30,8 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Returns true if a character is visible, as the function `strconv.IsPrint`: no control character, no whitespace except the ASCII
-/// space, no private use, and assigned.
+/// Returns true if a character is visible, by the rules of Go's `strconv.IsPrint`: no control character, no whitespace except the
+/// ASCII space, no private use, and assigned.
 #[must_use]
 pub fn is_printable(c: char) -> bool {
     let code = u32::from(c);

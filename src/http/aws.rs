@@ -22,13 +22,13 @@ pub struct Scope<'s> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignError {
-    /// The address or a header is not valid in a request.
+    /// The URL or a header is not valid in a request.
     #[error(transparent)]
     Request(#[from] http_types::Error),
     /// The credentials have expired, or cannot sign.
     #[error(transparent)]
     Signer(#[from] reqsign_core::Error),
-    /// The signed address is not valid.
+    /// The URL with the signature is not valid.
     #[error(transparent)]
     Address(#[from] url::ParseError),
     /// The signer did not finish at once.
@@ -36,10 +36,10 @@ pub enum SignError {
     Pending,
 }
 
-/// Returns the headers of a request with its signature. The transport adds `Host`.
+/// Signs a request. Returns its headers including the signature, without `Host`, which the transport
+/// adds.
 ///
-/// # Errors
-/// Returns an error if the address cannot be signed, or if the credentials have expired.
+/// # Errors Returns an error if the URL cannot be signed, or if the credentials have expired.
 pub fn signed(
     scope: Scope<'_>,
     credential: &Credential,
@@ -52,10 +52,9 @@ pub fn signed(
     Ok(parts.headers)
 }
 
-/// Returns the address of a GET request with a signature in its query, which is valid for the duration.
+/// Returns the URL of a GET request with a signature in its query, which is valid for this duration.
 ///
-/// # Errors
-/// Returns an error if the address cannot be signed, or if the credentials expire earlier.
+/// # Errors Returns an error if the URL cannot be signed, or if the credentials expire earlier.
 pub fn presigned(scope: Scope<'_>, credential: &Credential, url: &Url, valid: Duration) -> Result<Url, SignError> {
     let parts = sign(scope, credential, (&Method::GET, url, HeaderMap::new()), Some(valid))?;
     Ok(Url::parse(&parts.uri.to_string())?)

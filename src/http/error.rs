@@ -10,8 +10,8 @@ use files::plain;
 use crate::reason::{Broken, TlsProblem, connection_reason};
 use crate::rules::SILENCE;
 
-/// The reason that a request failed, as a sentence without a full stop. `url` is the address without passwords and
-/// queries ([`shown`]).
+/// The reason that a request failed, as a sentence without a full stop. `url` is the URL without user name, password
+/// and query ([`shown`]).
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     /// The host does not exist or accepts no connection.
@@ -31,13 +31,13 @@ pub enum Error {
     /// A connection broke.
     #[error("the request to {url} failed: {reason}")]
     Connection { url: String, reason: String },
-    /// The answer did not begin within the time limit, or its next part did not arrive within it.
+    /// The response did not begin within the time limit, or its next part did not arrive within it.
     #[error("{url} {phase} {seconds} seconds")]
     Timeout {
         url: String,
-        /// The time of waiting.
+        /// The time limit.
         seconds: u64,
-        /// The awaited part of the answer.
+        /// The part of the response that did not arrive.
         phase: Phase,
     },
     /// The status is not a success.
@@ -53,19 +53,19 @@ pub enum Error {
     /// The target of a redirect cannot be used.
     #[error("{url} redirects to an address that cannot be used")]
     BadRedirect {
-        /// The address that redirects.
+        /// The URL that redirects.
         url: String,
         /// The scheme of the target, if that is the problem.
         scheme: Option<String>,
     },
-    /// The response is larger than the limit.
+    /// The body of the response is larger than the limit.
     #[error("the answer of {url} is larger than the {limit} bytes that are accepted")]
     TooLarge {
         url: String,
         /// The limit in bytes.
         limit: u64,
     },
-    /// The content of the answer cannot be used.
+    /// The content of the response cannot be used.
     #[error("the answer of {url} cannot be used: {reason}")]
     BadAnswer { url: String, reason: String },
     /// The HTTP client cannot be created on this machine.
@@ -84,7 +84,7 @@ pub enum Error {
     Credentials(String),
 }
 
-/// Awaited part of the answer at a timeout.
+/// Part of the response that a client was waiting for when a request timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Connection,
@@ -104,7 +104,7 @@ impl std::fmt::Display for Phase {
 }
 
 impl Error {
-    /// Returns the status of the answer if that was the problem.
+    /// Returns the HTTP status if the error is [`Error::Status`].
     #[must_use]
     pub fn status(&self) -> Option<StatusCode> {
         match self {
@@ -113,14 +113,14 @@ impl Error {
         }
     }
 
-    /// Returns true if no connection was made, or nothing came over it: there may be no network.
+    /// Returns true if no connection was made or a request timed out: there may be no network.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Error::Unreachable { .. } | Error::Timeout { .. })
     }
 
-    /// Returns true if another try may succeed. A host that accepts a connection and sends nothing is not tried
-    /// again.
+    /// Returns true if another try may succeed: no connection was made, or it broke. A host that accepts a
+    /// connection and then sends nothing is not tried again.
     #[must_use]
     pub fn worth_another_try(&self) -> bool {
         matches!(
@@ -134,7 +134,7 @@ impl Error {
         )
     }
 
-    /// Returns the text of the error without the address of the request, for messages that contain it already.
+    /// Returns the text of the error without the URL of the request, for messages that contain the URL already.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
@@ -146,12 +146,12 @@ impl Error {
     }
 }
 
-/// Returns an address for messages: without user name and password, and without the query, which may have signatures
-/// and keys.
+/// Returns a URL for messages: without user name and password, and without the query, which may have signatures and
+/// keys.
 #[must_use]
 pub fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // Fails for addresses that cannot contain these parts, so nothing has to be removed.
+    // Fails for URLs that cannot have a user name and password, so nothing has to be removed.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);
@@ -159,7 +159,7 @@ pub fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// Describes the error of a connection. `proxy` is the proxy of requests to this address.
+/// Describes the error of a connection. `proxy` is the proxy of requests to this URL.
 pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>, connect_timeout: Duration) -> Error {
     let shown = shown(url);
     if error.is_timeout() {
@@ -173,7 +173,7 @@ pub(crate) fn connection(url: &Url, error: &reqwest::Error, proxy: Option<&str>,
             phase,
         };
     }
-    // The error itself contains the whole address with its secrets, so only its causes are used.
+    // The error itself contains the whole URL with its secrets, so only its causes are used.
     let Some(cause) = std::error::Error::source(error) else {
         return Error::Connection {
             url: shown,

@@ -3,8 +3,8 @@
 //! Servers must get neither secrets for other servers nor unlimited time and memory. The resulting rules are those of
 //! registries and mirrors (`net`), of state stores (`store-client`) and of the provider `http`, so they are here:
 //!
-//! - [`Transport`] sends a [`Request`]: trust anchors, proxies, redirects without secrets, time limits. There is one
-//!   for each peer or run, and it costs nothing before its first request.
+//! - [`Transport`] sends a [`Request`]: trust anchors, proxies, redirects without secrets, time limits. Callers create
+//!   one for each server or for a whole run. Creating one reads nothing; the client is built for the first request.
 //! - [`Response`]: the head was read; the body is read with limits of size and silence.
 //! - [`retry`]: the cases in which another try may help, and the pause before it, which is never longer than users
 //!   would accept.

@@ -19,7 +19,7 @@ pub(crate) enum Broken {
     Refused(String, TlsProblem),
 }
 
-/// Returns the reason that a connection to an address failed. `proxy` is the proxy that should have made it.
+/// Returns the reason that a connection to a URL failed. `proxy` is the proxy that should have made it.
 pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), proxy: Option<&str>) -> Broken {
     let host = url.host_str().unwrap_or("the host");
     let peer = proxy.map_or_else(|| host.to_owned(), |proxy| format!("the proxy {proxy}"));
@@ -81,7 +81,7 @@ pub enum TlsProblem {
     UnknownIssuer,
     /// The server's certificate has expired, or is for other names.
     Certificate,
-    /// The protocol, or the client's certificate.
+    /// Any other failure, such as a protocol version or client certificate that was refused.
     Protocol,
 }
 

@@ -13,9 +13,9 @@ use crate::rules::{SILENCE, Silence};
 
 #[derive(Debug)]
 pub struct Response {
-    /// The address that answered, after redirects.
+    /// The URL that answered, after redirects.
     pub url: Url,
-    /// The proxy of the address.
+    /// The proxy that was used for the URL.
     pub(crate) proxy: Option<String>,
     pub(crate) connect_timeout: Duration,
     pub(crate) silence: Silence,
@@ -71,7 +71,8 @@ impl Response {
         }
     }
 
-    /// Returns the pause that the server requests before another try.
+    /// Returns the pause that the server requests before another try, up to the limit of
+    /// [`retry::asked_pause`].
     #[must_use]
     pub fn asked_pause(&self) -> Option<Duration> {
         retry::asked_pause(self.inner.headers())

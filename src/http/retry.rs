@@ -23,7 +23,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Returns the pause after a number of repetitions.
+    /// Returns the pause after this number of repetitions: `first` doubled for each, at most `longest`.
     #[must_use]
     pub fn pause(&self, repetitions: u64) -> Duration {
         let factor = u32::try_from(repetitions).ok().and_then(|n| 1_u32.checked_shl(n));
@@ -31,14 +31,15 @@ impl Backoff {
     }
 }
 
-/// Returns the pause of `Retry-After`, up to [`LONGEST_PAUSE`].
+/// Returns the pause that `Retry-After` requests, at most [`LONGEST_PAUSE`]; `None` if the header is missing or
+/// invalid.
 #[must_use]
 pub fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
     whole_asked_pause(headers).map(|asked| asked.min(LONGEST_PAUSE))
 }
 
-/// Returns the whole pause of `Retry-After`, in seconds or until a date. Used for requests whose repetition the user
-/// has configured.
+/// Returns the pause that `Retry-After` requests, in seconds or until a date, without a limit; `None` if the header
+/// is missing or invalid. Used for requests whose repetition the user has configured.
 #[must_use]
 pub fn whole_asked_pause(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-/// The time limit of a connection, unless the caller has its own.
+/// The time limit for establishing a connection, unless the caller has its own.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time limit for the first byte of a response.
 pub const FIRST_BYTE: Duration = Duration::from_secs(30);
 
-/// The time limit of a server's silence in the middle of an answer.
+/// The time limit of a server's silence in the middle of a response.
 pub const SILENCE: Duration = Duration::from_secs(60);
 
-/// The size limit of a state from a server: more than any state that can be planned with.
-// An endless answer would fill the memory.
+/// The size limit of a state that a server sends, in bytes. States of this size are too large to plan with.
+// An endless response would fill the memory.
 pub const LARGEST_STATE: usize = 1 << 30;
 
 /// Time after which the host of a slow request is reported to the user.
@@ -25,14 +25,14 @@ pub const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The slowest upload that counts as progress, in bytes a second.
 const SLOWEST_UPLOAD: u64 = 32 << 10;
 
-/// Returns the time limit for the first byte of an answer, including the upload of a body of this length.
+/// Returns the time limit for the first byte of a response, including the upload of a body of this length.
 #[must_use]
 pub fn first_byte_after(body: usize) -> Duration {
     FIRST_BYTE + Duration::from_secs(body as u64 / SLOWEST_UPLOAD)
 }
 
 /// Returns true if a redirect to another origin (scheme, host or port) removes the header: it is marked as a secret, or
-/// its name usually has a secret.
+/// its name has a part such as `token` that is usual for secrets.
 #[must_use]
 pub fn stays_behind(name: &str, is_marked: bool) -> bool {
     const SECRETS: &[&str] = &[
@@ -47,7 +47,7 @@ pub fn stays_behind(name: &str, is_marked: bool) -> bool {
         "token",
     ];
     let name = name.to_ascii_lowercase();
-    // The name is checked, too, because a mark is easily forgotten.
+    // The name is checked as well, because callers easily forget the mark.
     is_marked || SECRETS.iter().any(|part| name.contains(part))
 }
 
@@ -61,7 +61,7 @@ pub enum Silence {
 }
 
 impl Silence {
-    /// Awaits a server; `None` if it is silent for longer than the limit.
+    /// Awaits a step of a server; `None` if it takes longer than the limit.
     pub(crate) async fn within<T>(self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         match self {
             Silence::Limited => tokio::time::timeout(limit, work).await.ok(),

@@ -27,13 +27,14 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// The user agent; empty if requests set their own, or none.
     pub user_agent: String,
-    /// A local socket for all requests, whatever their addresses.
+    /// A local socket for all requests, whatever their URLs.
     pub unix_socket: Option<PathBuf>,
     pub silence: Silence,
-    /// True for names of headers such as `Content-Type` in HTTP/1. Some servers accept no other form.
+    /// True to send header names in the form `Content-Type` with HTTP/1. Some servers accept no other
+    /// form.
     pub title_case_headers: bool,
     /// True to offer HTTP/1 only.
-    // In HTTP/2 the host is part of the address, so a request with its own header `Host` needs HTTP/1.
+    // In HTTP/2 the host comes from the URL (`:authority`), so a request with its own header `Host` needs HTTP/1.
     pub http1_only: bool,
 }
 
@@ -58,7 +59,7 @@ pub struct Redirects {
     /// The maximum number of redirects. With 0, a redirect is the response.
     pub limit: usize,
     pub secrets: Secrets,
-    /// Sends the redirecting address as `Referer`, unless the request has that header.
+    /// True to send the redirecting URL as `Referer`, unless the request has that header.
     pub referer: bool,
 }
 
@@ -107,7 +108,7 @@ pub struct Request<'r> {
     pub headers: HeaderMap,
     pub body: Option<Bytes>,
     pub redirects: Redirects,
-    /// Returns the login for a host. Used while redirects stay with the first origin.
+    /// Lookup of the login for a host. Used while redirects stay with the first origin.
     pub login: Option<&'r Logins<'r>>,
     /// The callback for a host that has not answered for a while.
     pub waiting: &'r (dyn Fn(&str) + Send + Sync),
@@ -188,7 +189,7 @@ impl Transport {
         }
     }
 
-    /// Returns host and port of the proxy for an address, for errors.
+    /// Returns host and port of the proxy for a URL, for errors; `None` if there is no proxy for it.
     fn proxy_for(&self, url: &Url) -> Option<String> {
         let always = match &self.settings.proxy {
             Proxy::Always(text) => Url::parse(text).ok(),
@@ -222,7 +223,7 @@ impl Transport {
         for _ in 0..=redirects.limit {
             tracing::debug!(%method, url = %shown(&url), "request");
             let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
-            // Credentials in the address or in a header take precedence over the login.
+            // Credentials in the URL or in a header take precedence over the login.
             let own = at_home && url.username().is_empty() && !headers.contains_key(AUTHORIZATION);
             if let Some(login) = login.filter(|_| own)
                 && let Some(login) = url.host_str().and_then(login)
@@ -255,7 +256,7 @@ impl Transport {
                 remove_secrets(&mut headers);
             }
             if is_whole {
-                // The header was for the host of the previous address.
+                // The header was for the host of the previous URL.
                 headers.remove(HOST);
             }
             if redirects.referer && !has_referer {
@@ -340,7 +341,7 @@ fn with_protocols(mut tls: ClientConfig, http1_only: bool) -> ClientConfig {
     tls
 }
 
-/// Returns the target of a redirect; `None` if the response is not a redirect.
+/// Returns the `Location` of a redirect; `None` if the response is not a redirect.
 #[must_use]
 pub fn redirect(status: StatusCode, headers: &HeaderMap) -> Option<&HeaderValue> {
     // The redirects that Go's client follows.
@@ -364,7 +365,7 @@ pub fn remove_secrets(headers: &mut HeaderMap) {
 #[derive(Debug)]
 struct Target {
     url: Url,
-    /// True for an absolute address, false for a relative reference.
+    /// True for an absolute URL, false for a relative reference.
     is_whole: bool,
 }
 
@@ -384,7 +385,7 @@ fn target(url: &Url, location: &HeaderValue) -> Result<Target, Error> {
     })
 }
 
-/// Returns true if an address is on the host `home` or on a subdomain of it.
+/// Returns true if a URL is on the host `home` or on a subdomain of it.
 fn is_at_or_below(url: &Url, home: &Url) -> bool {
     let (Some(host), Some(home)) = (url.host_str(), home.host()) else {
         return false;
@@ -394,21 +395,21 @@ fn is_at_or_below(url: &Url, home: &Url) -> bool {
         || (matches!(home, Host::Domain(_)) && host.strip_suffix(&name).is_some_and(|below| below.ends_with('.')))
 }
 
-/// Returns the redirecting address for the next server.
+/// Returns the `Referer` header of the request that follows a redirect; `None` if the redirect leaves HTTPS.
 fn referer(from: &Url, to: &Url) -> Option<HeaderValue> {
-    // As in browsers and Go's client, the address of a secure page is not sent over plain HTTP.
+    // As in browsers and Go's client, the URL of a secure page is not sent over plain HTTP.
     if from.scheme() == "https" && to.scheme() == "http" {
         return None;
     }
     let mut from = from.clone();
-    // Fails for addresses that cannot contain these parts, so nothing has to be removed.
+    // Fails for URLs that cannot have a user name and password, so nothing has to be removed.
     let _ = from.set_username("");
     let _ = from.set_password(None);
     from.set_fragment(None);
     HeaderValue::from_str(from.as_str()).ok()
 }
 
-/// Sends all requests to a socket of this machine.
+/// Sends all requests to a Unix socket of this machine.
 #[cfg(unix)]
 fn on_socket(builder: reqwest::ClientBuilder, socket: &Path) -> io::Result<reqwest::ClientBuilder> {
     Ok(builder.unix_socket(socket))

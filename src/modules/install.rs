@@ -219,7 +219,7 @@ pub(crate) struct Walk<'w> {
     seen: Mutex<HashSet<String>>,
 }
 
-/// Role of a call in the fetching of a package that several calls share.
+/// Role of a call in fetching a package that several calls need.
 pub(crate) enum Turn {
     /// The first call fetches the package, and passes its directory on.
     Ours(watch::Sender<Option<Result<PathBuf, Arc<FetchError>>>>),
@@ -373,12 +373,12 @@ impl Walk<'_> {
         seen.insert(key.to_owned());
     }
 
-    /// Returns true if a module must be fetched: it is not installed, or its entry does not fit the call.
+    /// Returns true if a module must be fetched: it is not installed, its manifest entry does not fit the call, or `-upgrade` is set.
     fn needed(&self, call: &MissingModule, prefix: &addrs::Module) -> bool {
         self.kept(call, prefix).is_none()
     }
 
-    /// Returns the manifest entry of a module that is installed already and fits the call.
+    /// Returns the manifest entry of a module, if the module is installed, fits the call, and is not to be upgraded.
     fn kept(&self, call: &MissingModule, prefix: &addrs::Module) -> Option<&ManifestEntry> {
         let key = Manifest::key(&below(prefix, &call.path));
         let entry = self.before.modules.get(&key).filter(|_| !self.install.upgrade)?;

@@ -140,7 +140,8 @@ impl Mirror {
         }
     }
 
-    /// Returns the address, for [`Mirror::copy`], of a version of a registry module.
+    /// Returns the location of a version of a registry module in the mirror, for [`Mirror::copy`]; `None` if the mirror does not have
+    /// it.
     pub(crate) fn location(&self, module: &RegistrySource, version: &str) -> Option<RemoteSource> {
         let package = key(module, version);
         let subdir = match &self.0 {
@@ -422,7 +423,7 @@ pub fn unpack(to: &Path, pack: &Pack) -> Result<Vec<String>, MirrorError> {
     Ok(added)
 }
 
-/// Puts a package into a mirror, completely or not at all. Readers find it once it is in the index.
+/// Puts a package into a mirror by a rename, so that it is complete or absent. Clients find it once the index names it.
 fn put(dir: &Path, relative: &str, make: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     let target = dir.join(relative);
     std::fs::create_dir_all(target.parent().unwrap_or(dir))?;

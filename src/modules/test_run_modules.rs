@@ -92,7 +92,7 @@ impl Walk<'_> {
             dir: dir.clone(),
         };
         self.local_entry(key, entry, |event| drop(events.send(event)));
-        // A directory without module calls is not walked, which would load it again for each of its runs.
+        // A directory without module calls is not walked, because the walk would load it again for each of its runs.
         if !lonely.is(&dir, &self.install.load) {
             let inner = Directory {
                 dir,

@@ -75,7 +75,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Reason why a package has no such subdirectory. The text is a clause without a full stop.
+/// Reason why a subdirectory of a package cannot be used. The text is a clause without a full stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubdirectoryError {
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(fs::read_to_string(to.join(name)).unwrap(), name);
         }
         assert!(!to.join("a/work").exists());
-        // The same is true of a target that does not exist yet.
+        // A target that does not exist yet is left out of the copy, too.
         let new = from.join("b/new");
         copy(&from, &new).unwrap();
         assert!(new.join("b/main.tf").exists() && !new.join("b/new").exists());

@@ -32,10 +32,10 @@ pub fn map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(member: D) -> Result<
     Ok(entries.filter_map(|(name, value)| Some((name, value?))).collect())
 }
 
-/// Deserializes a map whose values may be `null`, and keeps the names of these.
+/// Deserializes a map whose values may be `null`. Keys of `null` values are kept, with the default as their
+/// value.
 ///
-/// # Errors
-/// Returns an error if the member is not a map of such values.
+/// # Errors Returns an error if the member is not a map of such values.
 pub fn names<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     member: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {

@@ -16,7 +16,7 @@ use crate::netrc::Netrc;
 use crate::services::Services;
 use crate::token::Token;
 
-/// The time limit of a connection: the system repeats the first packet two times within it.
+/// Time limit for establishing a connection. Within it the operating system sends the first packet three times.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The settings of a client.
@@ -33,7 +33,7 @@ pub struct NetSettings {
     pub product: String,
 }
 
-/// Returns the path of an address without percent escapes; `None` if that is not text.
+/// Returns the percent-decoded path of a URL; `None` if it is not UTF-8.
 #[must_use]
 pub fn decoded_path(url: &Url) -> Option<String> {
     let bytes = percent_encoding::percent_decode_str(url.path());
@@ -123,7 +123,7 @@ impl Client {
         }))
     }
 
-    /// Creates a client with the trust anchors of a test.
+    /// Creates a client that trusts the certificates of a test.
     #[cfg(test)]
     pub(crate) fn trusting(settings: NetSettings, tls: rustls::ClientConfig) -> Client {
         let mut client = Client::new(settings);
@@ -182,10 +182,10 @@ impl Client {
         all.entry(host.clone()).or_default().clone()
     }
 
-    /// Returns the token for a host. The failure of a helper is reported, and is no error.
+    /// Returns the token for a host. The failure of a credentials helper is reported, and the result is then
+    /// `None`.
     ///
-    /// # Errors
-    /// Returns an error if the token has a character that cannot be sent.
+    /// # Errors Returns an error if the token has a character that cannot be sent.
     pub async fn token(&self, host: &Host) -> Result<Option<Token>, Error> {
         let settings = &self.0.settings;
         for (tokens, source) in [

@@ -16,7 +16,7 @@ use http::Error;
 /// The time limit of a helper, which may ask a person or a service.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Describes the first character that a header cannot have.
+/// Describes the first character that a header value must not contain; `None` if there is none.
 pub(crate) fn unsendable_character(value: &str) -> Option<&'static str> {
     let found = value.chars().find(|c| c.is_control() && *c != '\t')?;
     Some(match found {
@@ -138,7 +138,7 @@ async fn run_helper(
     Ok(output.stdout)
 }
 
-/// Stores the token of a host in a helper, in place of the stored one.
+/// Stores the token of a host in a helper, which replaces the token that it has for the host.
 pub async fn store_in_helper(
     helper: &CredentialsHelper,
     program: &Path,

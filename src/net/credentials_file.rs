@@ -1,5 +1,5 @@
-//! `credentials.tfrc.json`: the file of the CLI configuration that `login` and `logout` change, in the common format of
-//! Terraform and its relatives.
+//! `credentials.tfrc.json`: the file of the CLI configuration that `login` and `logout` change, in the format that
+//! Terraform and OpenTofu share.
 //!
 //! Only the entry of one host is changed; the rest of the file stays, down to the digits of numbers.
 
@@ -25,12 +25,12 @@ pub struct CredentialsFileError {
 #[derive(Debug)]
 enum Reason {
     Read(io::Error),
-    /// The text is not a JSON object from this position on.
+    /// The text is not a JSON object; the parser fails at this position.
     NotJson {
         line: usize,
         column: usize,
     },
-    /// The member with the tokens is not an object.
+    /// The member `credentials` is not an object.
     Entry,
     Encode(serde_json::Error),
     NoDirectory,
@@ -53,7 +53,8 @@ impl Reason {
     }
 }
 
-/// Returns the path of the file: in the directory of the user's CLI configuration.
+/// Returns the path of the file, in the directory of the user's CLI configuration; `None` if that directory is not
+/// known.
 #[must_use]
 pub fn path(environment: &Environment) -> Option<PathBuf> {
     environment

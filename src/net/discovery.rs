@@ -12,11 +12,11 @@ pub use crate::services::{BadServiceUrl, Services};
 
 pub const MODULES: &str = "modules.v1";
 pub const PROVIDERS: &str = "providers.v1";
-/// The service of tokens.
+/// The service that issues tokens.
 pub const LOGIN: &str = "login.v1";
 /// The API of HCP Terraform and Terraform Enterprise.
 pub const TFE: &str = "tfe.v2";
-/// The message for users after a login.
+/// The service with the message that `login` prints.
 pub const MESSAGE_OF_THE_DAY: &str = "motd.v1";
 
 // Terraform's discovery has the same three limits.
@@ -82,7 +82,7 @@ fn offers(service: &str, others: &[String]) -> String {
 }
 
 impl Client {
-    /// Returns the address of a host's service, with a slash at the end.
+    /// Returns the URL of a host's service, with a slash at the end.
     pub async fn service(&self, host: &Host, service: &str) -> Result<Url, DiscoveryError> {
         let services = self.services(host).await?;
         match services.url(service) {

@@ -65,10 +65,11 @@ impl fmt::Display for Host {
 /// Settings of hosts in the CLI configuration.
 #[derive(Clone, Debug, Default)]
 pub struct HostSettings {
-    /// Services of hosts that replace discovery: the address by the service's name, or the object that describes it.
+    /// Services from `host` blocks, by host and service ID; they replace service discovery. A value is a URL, or an
+    /// object as in the discovery document.
     pub services: BTreeMap<Host, BTreeMap<String, serde_json::Value>>,
     pub tokens: BTreeMap<Host, crate::Token>,
-    /// A program with tokens.
+    /// The credentials helper: a program that returns tokens for hosts.
     pub helper: Option<CredentialsHelper>,
     pub oci: crate::OciSettings,
 }

@@ -5,15 +5,15 @@
 //!
 //! - [`hosts`]: names of hosts, and their settings in the CLI configuration ([`HostSettings`]).
 //! - [`credentials`]: the token for a host, from the environment, the CLI configuration, or a helper program.
-//! - [`client`]: one [`Client`] for a run. It costs nothing until the first request: only then are trust anchors read.
-//!   `request` repeats a request if that may help. The crate `http` sends it and describes failures.
+//! - [`client`]: one [`Client`] for a run. Trust anchors are read only for the first request. `request` repeats a
+//!   request if that may help. The crate `http` sends it and describes failures.
 //! - [`credentials_file`]: the file in which `login` stores tokens.
 //! - [`login`]: tokens by OAuth, with a browser or with a password.
 //! - [`discovery`]: the services of a host, from its `/.well-known/terraform.json`.
 //! - [`OciSettings`]: logins to OCI registries.
 //! - [`netrc`]: names and passwords for web servers.
 //!
-//! Errors and log lines have no secrets: addresses are shown without their passwords and queries ([`shown`]).
+//! Errors and log lines have no secrets: URLs are shown without passwords and queries ([`shown`]).
 //!
 //! Start with [`client`].
 

@@ -49,7 +49,7 @@ pub struct OauthClient {
     pub grants: Vec<Grant>,
     authorization: Option<Url>,
     token: Url,
-    /// The ports that the host may redirect to.
+    /// The local ports to which the host may redirect the browser.
     pub ports: RangeInclusive<u16>,
     scopes: Vec<String>,
 }
@@ -64,7 +64,7 @@ pub enum MalformedService {
     /// A property is missing or invalid: its name and the reason.
     #[error("\"{0}\" of its service {LOGIN} {1}")]
     Property(&'static str, &'static str),
-    /// A property is not an address.
+    /// A property is not a URL.
     #[error("\"{0}\" of its service {LOGIN} is not an address ({1})")]
     Address(&'static str, url::ParseError),
 }
@@ -79,10 +79,10 @@ pub enum LoginError {
     /// The request for a token failed.
     #[error(transparent)]
     Request(#[from] crate::Error),
-    /// The host refuses, with an error of RFC 6749 and an optional description.
+    /// The host refuses, with an error code of RFC 6749 and an optional description.
     #[error("{host} answered \"{error}\"{}", description.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
     Refused {
-        /// The host's address.
+        /// The URL of the host's token endpoint, for messages.
         host: String,
         error: String,
         description: Option<String>,
@@ -90,16 +90,16 @@ pub enum LoginError {
     /// The host answers with an error status without explanation.
     #[error("{host} answered with status {status}")]
     Status {
-        /// The host's address.
+        /// The URL of the host's token endpoint, for messages.
         host: String,
         status: http::StatusCode,
     },
-    /// The answer has no token.
+    /// The response has a success status, but no token. Contains the URL of the host's token endpoint.
     #[error("the answer of {0} has no token in it")]
     NoToken(String),
 }
 
-/// The login service of a host.
+/// The login service of a host, as service discovery found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginService {
     Offered(Box<OauthClient>),
@@ -213,7 +213,7 @@ impl Attempt {
         })
     }
 
-    /// Returns the authorization address for the browser; `None` if the host has none.
+    /// Returns the authorization URL for the browser; `None` if the host has none.
     #[must_use]
     pub fn address(&self, client: &OauthClient) -> Option<Url> {
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&self.verifier));
@@ -297,7 +297,7 @@ async fn token(net: &Client, client: &OauthClient, parameters: &[(&str, &str)]) 
     })
 }
 
-/// A port of this machine that waits for a browser.
+/// Listener on a local port, to which the host redirects the browser.
 #[derive(Debug)]
 struct Callback {
     listener: TcpListener,
@@ -348,7 +348,7 @@ impl Callback {
 const DONE: &str = "<!DOCTYPE html>\n<html>\n<head><title>Login</title></head>\n<body>\n<p>The host has sent what is needed to get \
                     a token. You can close this page; the terminal shows what came of it.</p>\n</body>\n</html>\n";
 
-/// Reads a request and answers it. Returns its code.
+/// Reads a request and responds to it. Returns the code in the request, if its state is that of this login.
 async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
     let code = read(&mut stream).await.and_then(|parameters| {
         let value = |name: &str| parameters.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
@@ -369,7 +369,8 @@ async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
     code
 }
 
-/// Returns the parameters of a request: in the query, or in the body of a form.
+/// Returns the parameters of a request, from the form in its body and from its query; `None` if its head is incomplete
+/// or too large.
 async fn read(stream: &mut TcpStream) -> Option<Vec<(String, String)>> {
     let mut request = Vec::new();
     let head_end = loop {

@@ -28,7 +28,7 @@ pub enum OciLogin {
     Tokens {
         /// The token that is sent with requests.
         access: Token,
-        /// The token for new access tokens.
+        /// The token with which new access tokens are requested.
         refresh: Option<Token>,
     },
     /// A credentials helper: `NAME` of `docker-credential-NAME`.

@@ -1,4 +1,4 @@
-//! One request: its parts, its retries and its answer.
+//! One request: its parts, its retries and its response.
 
 use std::time::Duration;
 
@@ -119,13 +119,13 @@ impl<'c> Request<'c> {
         self.invalid.get_or_insert(Error::Header { what, character });
     }
 
-    /// Adds the login of `.netrc` for the host, unless the address or a header has a login.
+    /// Adds the login of `.netrc` for the host, unless the URL or a header has credentials.
     pub fn with_netrc(mut self) -> Request<'c> {
         self.netrc = true;
         self
     }
 
-    /// Sets the limit of redirects. With 0, a redirect is the answer.
+    /// Sets the limit of redirects. With 0, a redirect is returned as the response.
     pub fn redirects(mut self, limit: usize) -> Request<'c> {
         self.redirects = limit;
         self
@@ -143,8 +143,8 @@ impl<'c> Request<'c> {
         self
     }
 
-    /// Follows the rules of registries: sends the version of Terraform, with the retries and the time limit of the
-    /// environment.
+    /// Follows the rules of registries: sends the version of Terraform, and takes the number of retries and the
+    /// time limit from environment variables.
     pub fn to_registry(mut self) -> Request<'c> {
         self.to_registry = true;
         // The variables and their defaults are Terraform's.
@@ -155,7 +155,7 @@ impl<'c> Request<'c> {
         self.header("x-terraform-version", version)
     }
 
-    /// Sends the request. Returns the answer with any status.
+    /// Sends the request. Returns the response, whatever its status.
     pub async fn send(self) -> Result<Response, Error> {
         let mut tries = 0;
         loop {
@@ -173,7 +173,8 @@ impl<'c> Request<'c> {
         }
     }
 
-    /// Sends the request, and reads the whole answer, which must have a success status and at most `limit` bytes.
+    /// Sends the request, and reads the whole body. The status must be a success, and the body at most `limit`
+    /// bytes. Returns the URL that answered, and the body.
     pub async fn read(self, limit: u64) -> Result<(Url, Vec<u8>), Error> {
         let mut tries = 0;
         loop {
@@ -248,7 +249,7 @@ impl<'c> Request<'c> {
     }
 }
 
-/// Returns the pause before another try: the server's, or one that doubles with each try.
+/// Returns the pause before another try: the one that the server requests, or else one that doubles with each try.
 fn pause(response: Option<&Response>, tries: u64) -> Duration {
     const BACKOFF: Backoff = Backoff {
         first: Duration::from_millis(500),

@@ -87,7 +87,7 @@ impl Repository {
         &self.name
     }
 
-    /// Returns the API address of a path in the repository.
+    /// Returns the URL of a path below the repository in the registry's API.
     pub(crate) fn url(&self, rest: &str) -> Result<Url, OciError> {
         let host = match self.host.as_str() {
             // The name of Docker's registry differs from the host that serves it.
@@ -118,7 +118,7 @@ fn is_component(part: &str) -> bool {
     part.starts_with(plain) && part.ends_with(plain) && separators
 }
 
-/// Returns true for a valid tag: 1 to 128 letters, digits, `_`, `.` and `-`, of which the last two cannot be the first.
+/// Returns true for a valid tag: 1 to 128 letters, digits, `_`, `.` and `-`, not beginning with `.` or `-`.
 fn is_tag(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     (1..=128).contains(&text.len()) && text.chars().all(fits) && !text.starts_with(['.', '-'])

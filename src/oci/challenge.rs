@@ -13,7 +13,8 @@ pub enum Challenge {
     },
 }
 
-/// Parses the challenges in the headers of a response, and chooses one; tokens are preferred.
+/// Parses the challenges in the headers of a response, and chooses one; a token is preferred. `None` if no scheme is
+/// supported.
 pub fn challenge<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Challenge> {
     let mut basic = None;
     for (scheme, mut parameters) in headers.flat_map(challenges) {

@@ -153,14 +153,16 @@ fn is_older(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == OLDER)
 }
 
-/// Returns the number of parts of a repository's address that a key names; `None` if the key does not match.
+/// Returns the number of parts of a repository's address that a key matches (1 for the host alone); `None` if the key does not
+/// match.
 pub fn specificity(key: &str, host: &str, name: &str) -> Option<usize> {
     let (key_host, key_name) = key.split_once('/').unwrap_or((key, ""));
     let fits = key_name.is_empty() || name == key_name || name.strip_prefix(key_name)?.starts_with('/');
     (key_host == host && fits).then(|| 1 + key_name.split('/').filter(|part| !part.is_empty()).count())
 }
 
-/// Removes the scheme and the API version that Docker writes in keys.
+/// Returns a key of a credentials file in comparable form: without the scheme, the API version and the port 443, with the host in
+/// lower case.
 fn normalised(key: &str) -> String {
     let key = key.trim_start_matches("https://").trim_start_matches("http://");
     let key = key.trim_end_matches('/');

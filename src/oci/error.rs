@@ -7,7 +7,8 @@ use files::io_reason;
 
 use crate::unfit::UnfitManifest;
 
-/// The reason that an OCI registry does not give an artifact. The text is a clause without a full stop.
+/// The reason that an artifact cannot be fetched from an OCI registry. The text is a clause without a
+/// full stop.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OciError {

@@ -44,7 +44,7 @@ pub async fn ask(name: &str, host: &str) -> Result<Option<Credentials>, OciError
     if name.is_empty() || !name.chars().all(plain) {
         return Err(failed("this is not the name of a helper".to_owned()));
     }
-    // All of Docker's tools use this address as the key of its own registry.
+    // All of Docker's tools use this URL as the key of its own registry.
     let server = match host {
         "docker.io" => "https://index.docker.io/v1/",
         host => host,

@@ -1,7 +1,7 @@
 //! The credentials for a repository: those of the CLI configuration, or those that container tools have stored.
 //!
-//! The most specific entry takes precedence; among equals, the CLI configuration does. A helper without
-//! credentials for the host is followed by the next candidate.
+//! The most specific entry takes precedence; among equals, the CLI configuration does. If a helper has no
+//! credentials for the host, the next entry is used.
 
 use net::{Client, OciLogin};
 
@@ -23,7 +23,7 @@ enum Candidate {
     Helper { name: String, from: String },
 }
 
-/// Returns the credentials for a repository.
+/// Returns the credentials for a repository; `None` if there are none.
 pub async fn find(client: &Client, repository: &Repository) -> Result<Option<Login>, OciError> {
     let settings = &client.settings().hosts.oci;
     let (host, name) = (repository.host().as_str(), repository.name());

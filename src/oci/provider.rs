@@ -21,7 +21,7 @@ pub(crate) const MODULE: &str = "application/vnd.opentofu.modulepkg";
 /// The location of a provider package for one platform.
 #[derive(Clone, Debug)]
 pub struct ProviderPackage {
-    /// The address of the ZIP archive.
+    /// The URL of the ZIP archive.
     pub url: Url,
     /// The authorization of the request, if the registry requires one. Targets of redirects must not receive it.
     pub authorization: Option<Authorization>,

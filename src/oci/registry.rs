@@ -19,7 +19,7 @@ use crate::manifest::{IMAGE, INDEX, Manifest};
 
 /// The size limit of a manifest, as the specification recommends.
 const MANIFEST_LIMIT: u64 = 4 << 20;
-/// The limit of pages of tags; a registry has some hundred tags a page.
+/// The limit of pages of tags. Registries send some hundred tags on each page.
 const PAGES: usize = 1_000;
 /// The time limit of a request other than for a blob.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,18 +81,19 @@ impl<'c> Registry<'c> {
         &self.repository
     }
 
-    /// Returns the authorization that was used last, for requests outside of this type.
+    /// Returns the authorization of the last request, for requests outside of this type; `None` if the registry required
+    /// none.
     #[must_use]
     pub fn authorization(&self) -> Option<Authorization> {
         let authorization = self.authorization.lock();
         authorization.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the address of a blob.
+    /// Returns the URL of a blob.
     ///
     /// # Errors
     ///
-    /// Returns an error if the repository has no valid address.
+    /// Returns an error if the URL is not valid.
     pub fn blob_url(&self, digest: &Digest) -> Result<Url, OciError> {
         self.repository.url(&format!("blobs/{digest}"))
     }
@@ -299,7 +300,7 @@ impl<'c> Registry<'c> {
         Ok(response)
     }
 
-    /// Returns the authorization for a challenge; `None` without credentials.
+    /// Returns the authorization for a challenge; `None` if there are no credentials and the challenge requires some.
     async fn answer(&self, asked: &Challenge, login: Option<&Login>) -> Result<Option<Authorization>, OciError> {
         let credentials = login.map(|login| &login.credentials);
         if let Some(Credentials::Access { access, .. }) = credentials {
@@ -333,7 +334,7 @@ impl<'c> Registry<'c> {
                     ("client_id", "monoform"),
                     ("refresh_token", refresh.expose()),
                 ];
-                // The form contains credentials, but errors and logs contain only the address.
+                // The form contains credentials, but errors and logs contain only the URL.
                 self.client
                     .post(url.clone(), "application/x-www-form-urlencoded", net::form(fields))
             }
@@ -377,7 +378,7 @@ fn unusable(url: &Url, reason: String) -> OciError {
     }
 }
 
-/// Returns the address of the next page in a header `Link: <ADDRESS>; rel="next"`.
+/// Returns the URL of the next page in a header `Link: <URL>; rel="next"`; `None` if it names no next page.
 fn next_page(header: &str) -> Option<&str> {
     let (address, parameters) = header.trim().strip_prefix('<')?.split_once('>')?;
     let next = parameters.split(';').any(|parameter| {

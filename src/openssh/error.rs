@@ -3,10 +3,10 @@
 /// The error for a key that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The prefix is not that of the format.
+    /// The bytes do not begin with the prefix of OpenSSH's format.
     #[error("the key is not in OpenSSH's format")]
     NotOpenSsh,
-    /// The key ends within an item.
+    /// The key ends in the middle of a field.
     #[error("the key ends too soon")]
     Truncated,
     #[error("this private key is passphrase protected")]

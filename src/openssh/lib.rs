@@ -13,7 +13,7 @@ pub use wire::{Writer, without_leading_zeros};
 
 /// The prefix of every key.
 const MAGIC: &[u8] = b"openssh-key-v1\0";
-/// The block size of the secret part, which is padded.
+/// The block size in bytes to which the secret part is padded.
 const BLOCK: usize = 8;
 
 /// A private key without a passphrase. Numbers are big-endian without leading zeros.

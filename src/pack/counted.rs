@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{PackError, read_error, write_error};
 
-/// Size of the buffer for copying.
+/// Size of the buffer for copying, in bytes.
 const BUFFER: usize = 1 << 20;
 
 /// Writer that counts its bytes, and computes the checksum of those since [`Counted::begin`].

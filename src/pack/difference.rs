@@ -30,10 +30,10 @@ const FORMAT: u32 = 1;
 const LONGEST_PLAN: u64 = 1 << 28;
 /// Compression level of an executable that refers to an older one.
 const LEVEL: i32 = 9;
-/// Limit of the size of an executable that is held in memory as the reference. The window of the compression must reach over both
-/// executables.
+/// Limit of the size in bytes of an executable that is used as the reference. It is held in memory, and the window of the compression
+/// must reach over both executables.
 const LARGEST_REFERENCE: u64 = 1 << 29;
-/// Logarithm of the size of that window.
+/// Binary logarithm of the size of that window in bytes.
 const WINDOW: u32 = 30;
 
 /// Description of the new pack as a sequence of parts.

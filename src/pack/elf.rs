@@ -28,8 +28,8 @@ pub(crate) fn head_of<'b>(file: &mut File, buffer: &'b mut [u8]) -> io::Result<&
     Ok(buffer.get(..filled).unwrap_or_default())
 }
 
-/// Returns the length of an ELF executable with its own checksum, if it has one; `None` for other files. Bytes after that
-/// belong to a pack.
+/// Returns the length of an ELF executable, including the line with its checksum if it has one; `None` for other files.
+/// Bytes after that belong to a pack.
 pub(crate) fn sealed_length(file: &mut File) -> io::Result<Option<u64>> {
     let Some(own) = own_length(file)? else { return Ok(None) };
     let mut seal = Vec::new();
@@ -57,7 +57,8 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Returns the tables that the first bytes of a file name; `None` for other files.
+    /// Reads the positions of the segment and section tables from an ELF header; `None` if the bytes are not the header
+    /// of a little-endian ELF file.
     pub(crate) fn of(head: &[u8]) -> Option<Tables> {
         // The ELF specification has these offsets: those of both tables, and of the size and number of their entries.
         let (size, width, segments, sections, entries) = match head.get(..6)? {
@@ -77,11 +78,12 @@ impl Tables {
     }
 }
 
-/// Returns the length of an ELF executable by its header; `None` for other files.
+/// Returns the length of an ELF executable, which ends with its section table; `None` for other files, and for
+/// executables without that table.
 pub(crate) fn own_length(file: &mut File) -> io::Result<Option<u64>> {
     let mut head = [0; 64];
     let tables = Tables::of(head_of(file, &mut head)?);
-    // Linkers write the table of sections last.
+    // The section table is the end of the executable, because linkers write it last.
     let sections = tables.map(|tables| tables.sections).filter(|table| table.offset != 0);
     Ok(sections.map(|table| table.offset.saturating_add(table.entry.saturating_mul(table.count))))
 }

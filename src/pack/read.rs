@@ -150,7 +150,7 @@ impl Pack {
         &self.path
     }
 
-    /// Returns the key that has signed the pack. The signature was verified when the pack was opened.
+    /// Returns the key that has signed the pack; `None` if it is not signed. The signature was verified when the pack was opened.
     #[must_use]
     pub fn signed_by(&self) -> Option<&PublicKey> {
         self.signature.as_ref().map(|signature| &signature.key)
@@ -213,7 +213,7 @@ impl Pack {
         damaged(&self.path)(format!("the content of {user} has another checksum"))
     }
 
-    /// Returns a file that has this content, for the error about it.
+    /// Describes a file that has this content, for the error about it.
     fn user_of(&self, blob: &Blob) -> String {
         let is = |file: &&PackedFile| self.index.blobs.get(file.blob) == Some(blob);
         for provider in &self.index.providers {
@@ -374,7 +374,7 @@ impl Pack {
         }
     }
 
-    /// Returns the SHA-256 of a range of the file, which is shorter if the file is.
+    /// Returns the SHA-256 of a range of the file. If the file ends within the range, only the bytes before its end are hashed.
     fn sum(&self, offset: u64, length: u64) -> io::Result<String> {
         digest(self.section(offset, length)).map(|(sum, _)| sum)
     }

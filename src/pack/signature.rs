@@ -36,7 +36,7 @@ fn message(index: &[u8]) -> Vec<u8> {
     [b"monoform pack 1\n".as_slice(), &Sha256::digest(index)].concat()
 }
 
-/// Returns the first block of a PEM file with this label, in DER.
+/// Returns the content (DER) of the first block with this label in a PEM file.
 fn block(path: &Path, label: &str, what: &str) -> Result<Vec<u8>, PackError> {
     let invalid = |reason: String| PackError::Key {
         path: path.to_owned(),
@@ -110,7 +110,7 @@ impl PublicKey {
 }
 
 impl Signature {
-    /// Parses the bytes after an index.
+    /// Parses the bytes after an index: a public key and a signature. `None` if there are too few.
     pub fn read(bytes: &[u8]) -> Option<Signature> {
         let (key, signature) = bytes.split_at_checked(KEY)?;
         Some(Signature {

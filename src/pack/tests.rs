@@ -162,7 +162,7 @@ fn file_without_a_pack_is_recognized() {
     site.write("empty", "");
     assert!(find(&site.path("empty")).unwrap().is_none());
     assert!(matches!(open(&site.path("empty")), Err(PackError::NoPack(_))));
-    // This test is an executable that ends where its header says.
+    // The executable of this test ends where its header declares.
     let own = std::env::current_exe().unwrap();
     assert!(find(&own).unwrap().is_none());
     // A pack that was cut off follows the executable.
@@ -451,7 +451,7 @@ fn links_of_a_pack_stay_inside() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// No bytes at the end of a file cause a panic, or are taken for a pack that was not made.
+    /// Arbitrary bytes at the end of a file neither cause a panic nor are accepted as a pack.
     #[test]
     fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..300), magic in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();

@@ -54,7 +54,7 @@ impl BuiltinProvider {
         self.version.as_ref().is_some_and(allowed)
     }
 
-    /// Returns the newest earlier release that meets a constraint.
+    /// Returns the newest earlier release that a constraint allows; `None` if it allows none.
     #[must_use]
     pub fn newest_earlier(&self, allowed: impl Fn(&Version) -> bool) -> Option<&Version> {
         self.earlier.iter().filter(|v| allowed(v)).max()

@@ -135,7 +135,8 @@ impl Catalog {
         Ok(Selections { providers, warnings })
     }
 
-    /// Returns true if a package of a provider may be downloaded.
+    /// Returns true if packages of a provider may be downloaded: requests are allowed, and one of its package sources is not on
+    /// this machine.
     #[must_use]
     pub fn may_download(&self, provider: &Address) -> bool {
         let sources = sources::sources(&self.settings, provider);
@@ -143,8 +144,7 @@ impl Catalog {
         self.settings.client.is_some() && !sources.iter().all(local)
     }
 
-    /// Returns true if the built-in provider may be used and meets these constraints, or may be used in place of a version that
-    /// does.
+    /// Returns true if the built-in provider may be used and meets these constraints, or may replace a version that meets them.
     #[must_use]
     pub fn is_built_in(&self, provider: &Address, constraints: &Constraints) -> bool {
         // An empty lock file is used, because the question is which versions could be used, not which one was
@@ -221,8 +221,8 @@ impl Catalog {
         best
     }
 
-    /// Finds the executable in a plugin directory that may run now: installed by the user, or recorded by `init` with its
-    /// checksum.
+    /// Finds the newest executable for a provisioner in a plugin directory, among those that may run now: installed by the user,
+    /// or recorded by `init` with their checksums.
     fn recorded_provisioner(&self, name: &str) -> Option<PathBuf> {
         let recorded = OnceCell::new();
         let is_recorded = |flat: &Flat| {
@@ -283,7 +283,7 @@ impl Catalog {
         }
     }
 
-    /// Reports the provisioners that are missing, and warns of executables that override a built-in one.
+    /// Returns an error for each missing provisioner, and a warning for each executable that overrides a built-in one.
     #[must_use]
     pub fn check_provisioners<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Diagnostics {
         let mut out = Diagnostics::new();

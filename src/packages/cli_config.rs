@@ -123,7 +123,7 @@ impl Method {
 }
 
 impl CliConfig {
-    /// Reads the CLI configuration files that this environment selects. Errors concern single settings or files; all others take
+    /// Reads the CLI configuration files that this environment selects. An error is about one setting or file; all other settings take
     /// effect.
     #[must_use]
     pub fn load(environment: &Environment) -> (CliConfig, Diagnostics) {
@@ -188,7 +188,8 @@ impl CliConfig {
     }
 }
 
-/// Returns the reason why a CLI configuration must not be put into a pack, as a clause: it cannot be read, or has credentials.
+/// Returns the reason why a CLI configuration must not be put into a pack, as a clause: it cannot be read, or has credentials. `None` if
+/// it may be.
 #[must_use]
 pub fn not_to_be_carried(text: &str) -> Option<String> {
     let items = match hcl1::parse(text) {
@@ -256,8 +257,8 @@ impl Loader<'_> {
             .push(Diagnostic::error("Invalid CLI configuration", detail));
     }
 
-    /// Checks that a plugin cache directory exists. It is never created: a mistyped path would hide the cache that the user
-    /// meant.
+    /// Returns a plugin cache directory if it exists; otherwise reports an error. It is never created: a mistyped path would hide the
+    /// cache that the user meant.
     fn existing_cache(&mut self, dir: PathBuf) -> Option<PathBuf> {
         if dir.is_dir() {
             return Some(dir);
@@ -556,7 +557,7 @@ fn blocks(node: Node, name: &str) -> Result<Vec<Item>, SettingError> {
         .collect())
 }
 
-/// Returns the bodies of a block type by label: one of a block with a label, or in JSON each member of an object.
+/// Returns pairs of label and body: one pair for a block with a label; in JSON, one for each member of the object.
 fn labelled(item: Item) -> Result<Vec<(String, Vec<Item>)>, SettingError> {
     let name = item.keys.first().cloned().unwrap_or_default();
     match item.keys.as_slice() {

@@ -54,7 +54,7 @@ pub(crate) fn named(provider: &Provider, version: &Version, platform: &Platform)
 /// Event of a fetch, for the user.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A version was chosen. The flag is true if it is that of the lock file.
+    /// A version was chosen. The flag is true if the version is the locked one.
     Selected(&'a Provider, &'a Version, &'a Constraints, bool),
     Fetching(&'a Provider, &'a Version, &'a Platform),
     /// Installed files are being compressed to an archive.
@@ -167,7 +167,7 @@ impl Request<'_> {
         }
     }
 
-    /// Gets a package, verified as far as its source allows. Its archive is moved to `keep`, if that is set.
+    /// Fetches a package and verifies it as far as its source allows. If `keep` is set, the archive is moved to that path.
     async fn get(
         &self,
         provider: &Provider,
@@ -330,11 +330,10 @@ impl Request<'_> {
         Ok(file != old_file)
     }
 
-    /// Fills a directory with archives and with the documents of a network mirror. `lock` has the versions that have been
-    /// chosen. Returns the providers whose source cannot be reached, with the errors.
+    /// Fills a directory with archives and with the documents of a network mirror. Providers get the version in `lock`, or else the
+    /// newest one that meets the constraints. Returns the providers whose source cannot be reached, with the errors.
     ///
-    /// # Errors
-    /// Packages cannot be fetched or written.
+    /// # Errors Packages cannot be fetched or written.
     pub async fn mirror(
         &self,
         to: &Path,

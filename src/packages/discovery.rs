@@ -36,7 +36,7 @@ pub struct Found {
     pub version: Version,
     pub package: Package,
     pub executable: PathBuf,
-    /// True if it comes with the configuration, so that possibly nobody on this machine has chosen it.
+    /// True if it comes with the configuration. Possibly nobody on this machine has decided to run it.
     pub of_configuration: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Flat {
     /// Version in the file name, or 0.0.0.
     pub version: Version,
     pub path: PathBuf,
-    /// True if it comes with the configuration, so that possibly nobody on this machine has chosen it.
+    /// True if it comes with the configuration. Possibly nobody on this machine has decided to run it.
     pub of_configuration: bool,
 }
 
@@ -305,7 +305,7 @@ pub(crate) fn entries(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Parses a name of the form `NAME[_vX.Y.Z[_xN]][.exe]`.
+/// Parses a name of the form `NAME[_vX.Y.Z[_xN]][.exe]`; `None` if it has another form. Without a version, the version is 0.0.0.
 fn flat_name(rest: &str) -> Option<(String, Version)> {
     let rest = rest.to_lowercase();
     let rest = rest.strip_suffix(".exe").unwrap_or(&rest);

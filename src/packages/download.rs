@@ -125,9 +125,9 @@ impl Sink {
     }
 }
 
-/// Downloads an address to a file. Returns its SHA-256 in hexadecimal digits.
+/// Downloads a file from a URL into `to`. Returns its SHA-256 in hexadecimal digits.
 ///
-/// `authorization` is sent to the host of the address only, not to hosts that it redirects to. An interrupted download resumes
+/// `authorization` is sent to the host of the URL only, not to hosts that it redirects to. An interrupted download resumes
 /// where it ended if the server supports ranges, and starts again otherwise.
 pub(crate) async fn download(
     client: &Client,

@@ -76,7 +76,7 @@ pub(crate) enum PackageError {
     /// No source has the package. The text lists what each source has instead.
     #[error("{0}")]
     NotFetched(String),
-    /// The task of the work panicked or was canceled.
+    /// The background task panicked or was canceled.
     #[error("the installation was interrupted")]
     Task,
 }

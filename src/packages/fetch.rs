@@ -86,7 +86,8 @@ pub(crate) struct Fetched {
     pub hashes: BTreeSet<String>,
 }
 
-/// Makes a package available in the working directory.
+/// Makes a package available in the working directory: the installed package is used, or one from the plugin cache, or else one
+/// from a package source.
 pub(crate) async fn fetch(
     settings: &Settings,
     client: &Client,
@@ -157,8 +158,8 @@ async fn hash_of(dir: PathBuf, provider: &Provider) -> Option<String> {
         .ok()
 }
 
-/// Locks a package in the cache, after waiting for other processes. Returns `None` on file systems without locks: then several
-/// processes may download the package, with the same result.
+/// Locks a package in the cache, after waiting for other processes. Returns `None` if locking fails, as on file systems without
+/// locks: then several processes may download the package, with the same result.
 async fn turn(cached: &Path) -> Option<fs::File> {
     let version = cached.parent()?;
     let name = format!(
@@ -179,7 +180,7 @@ async fn turn(cached: &Path) -> Option<fs::File> {
     lock.await.ok()
 }
 
-/// Installs a package from the first source that has it. The staging directory is made in `beside`.
+/// Installs a package at `to` from the first source that has it. The staging directory is created in `beside`.
 async fn get(
     client: &Client,
     wanted: &Wanted,

@@ -26,7 +26,7 @@ pub struct UnpackedPackage {
     pub provider: Provider,
     pub version: Version,
     pub platform: Platform,
-    /// Directory with its files, or its only file.
+    /// Directory of the unpacked package, or the only file of the package.
     pub path: PathBuf,
     /// Checksums of this package, and the known checksums of the same version for other platforms.
     pub hashes: BTreeSet<String>,

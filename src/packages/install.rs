@@ -107,7 +107,7 @@ struct Needed<'r> {
     sources: Vec<PackageSource>,
 }
 
-/// Returns the warning about entries of Terraform's lock file that were taken over.
+/// Returns the warning about entries of Terraform's lock file that were taken over; `None` if there were none.
 fn taken_over(pairs: &[(Provider, Provider)]) -> Option<Diagnostic> {
     if pairs.is_empty() {
         return None;
@@ -284,7 +284,8 @@ struct Work<'r> {
 }
 
 impl Work<'_> {
-    /// Selects from this machine, or reports why that is impossible. Returns the provider if a source must be queried.
+    /// Selects a plugin from those on this machine, or reports why none can be used. Returns the provider if a package source must be
+    /// queried.
     fn take_local<'r>(
         &mut self,
         provider: &'r Provider,

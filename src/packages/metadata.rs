@@ -14,9 +14,9 @@ use versions::Version;
 pub enum Authentication {
     /// Not authenticated.
     None,
-    /// Checksum of a package source that the user has configured.
+    /// Compared with a checksum from a package source that the user has configured.
     Checksum,
-    /// The registry's list of checksums is signed.
+    /// Compared with the registry's list of checksums, which is signed.
     Signed(crate::signature::Signer),
 }
 

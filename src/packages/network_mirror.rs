@@ -127,7 +127,7 @@ async fn document<T: for<'d> Deserialize<'d>>(
         .get(url)
         .token(token.as_ref())
         .header("accept", "application/json");
-    // Relative URLs of the archives refer to the address after redirects.
+    // Relative URLs of the archives refer to the URL of the document after redirects.
     let sent = request.to_registry().redirects(REDIRECTS).send().await;
     let mut response = sent.map_err(request_failed)?;
     if response.status().as_u16() == 404 {

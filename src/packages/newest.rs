@@ -18,7 +18,7 @@ use versions::{Constraints, Version};
 /// Limit of the versions or providers that an error names.
 const LISTED: usize = 8;
 
-/// Explains why a source has no version of a provider, and which providers it has instead.
+/// Explains that a source has no version of a provider, and names providers that a mirror has instead.
 fn without_versions(source: &PackageSource) -> String {
     let PackageSource::Packed(dir) = source else {
         return format!("{source} has none of its versions");

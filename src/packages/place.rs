@@ -7,7 +7,8 @@ use system::files::symlink;
 
 use crate::discovery::Package;
 
-/// Makes a package available at `target`. Returns true if it was not there before.
+/// Makes a package available at `target`, as a link if possible. Returns false if
+/// `target` is already a link to the package's directory.
 pub(crate) fn place(package: &Package, target: &Path) -> io::Result<bool> {
     let source = std::path::absolute(package.path())?;
     if let Package::Directory(_) = package

@@ -122,7 +122,7 @@ pub async fn metadata(
     })?;
     let answer: PackageAnswer = parse(provider, &body)?;
     speakable(&answer.protocols)?;
-    // URLs are relative to the address after redirects.
+    // Relative URLs refer to the URL of the response after redirects.
     let join = |what: &str, text: &str| {
         let url = at
             .join(text)
@@ -263,7 +263,7 @@ async fn endpoint(client: &Client, provider: &Provider, more: &[&str]) -> Result
             false => SourceError::Failed(e.to_string()),
         })?;
     if let Ok(mut path) = url.path_segments_mut() {
-        // Registries announce this address with or without a slash at its end.
+        // Registries announce this URL with or without a slash at its end.
         path.pop_if_empty()
             .extend([&*provider.namespace, &*provider.ty])
             .extend(more);

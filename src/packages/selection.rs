@@ -206,7 +206,7 @@ impl<'r> Chooser<'r> {
         !found.of_configuration || self.installing || self.settings.allows_local_plugins() || recorded()
     }
 
-    /// Finds the newest package in the pack.
+    /// Finds the newest package in the pack that meets the constraints and, if a version is locked, has that version.
     fn packed(&self, provider: &Provider, constraints: &Constraints, locked: Option<&Locked>) -> Option<Packed> {
         let carried = self.settings.builtins.carried.packages_for(provider, &self.platform);
         carried.into_iter().find(|packed| {

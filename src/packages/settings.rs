@@ -92,7 +92,7 @@ impl Settings {
         set.is_some_and(|value| !value.is_empty() && value != "0")
     }
 
-    /// Directory of the installed providers.
+    /// Returns the directory of the installed providers.
     #[must_use]
     pub fn providers_dir(&self) -> PathBuf {
         self.data_dir.join("providers")

@@ -49,13 +49,13 @@ impl PluginConnection {
         self.renewals.acquire().await.ok()
     }
 
-    /// Name of the plugin in messages, such as `provider "hashicorp/null"`.
+    /// Returns the name of the plugin in messages, such as `provider "hashicorp/null"`.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// Process of the plugin; `None` if the user started it.
+    /// Returns the process of the plugin; `None` if the user started it.
     #[must_use]
     pub fn process(&self) -> Option<&Process> {
         self.process.get()

@@ -127,7 +127,8 @@ pub fn has_errors(list: &[PluginDiagnostic]) -> bool {
     list.iter().any(|d| d.diagnostic.is_error())
 }
 
-/// Converts an attribute path, which ends before the first unknown step. The boolean is true if there is none.
+/// Converts an attribute path up to its first step of an unknown kind. The second result is true if the whole path
+/// was converted.
 #[must_use]
 pub fn path(path: pb::AttributePath) -> (Path, bool) {
     use pb::attribute_path::step::Selector;
@@ -147,7 +148,7 @@ pub fn path(path: pb::AttributePath) -> (Path, bool) {
 
 // ---- schemas ------------------------------------------------------------------------------------------------------
 
-/// Capabilities of a provider.
+/// Converts the capabilities that a provider announces.
 #[must_use]
 pub fn capabilities(message: pb::ServerCapabilities) -> Capabilities {
     Capabilities {

@@ -1,7 +1,7 @@
 //! Client of a state store over gRPC. State stores exist in protocol 6 only.
 //!
-//! Facts without a field in the protocol are sent as metadata of requests and answers (`proto::STATE_LOCK_INFO` and
-//! its neighbours). A plugin that does not know the metadata is understood without it.
+//! Data for which the protocol has no field is sent as metadata of requests and responses (`proto::STATE_LOCK_INFO`
+//! and the constants next to it). The metadata is optional: plugins that do not know it work without it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

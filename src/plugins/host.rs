@@ -43,7 +43,7 @@ pub struct HostSettings {
     pub traceparent: Option<String>,
     /// Callback for a built-in plugin that waits for a server.
     pub waiting: Option<ReportWaiting>,
-    /// Store for the schemas of provider packages.
+    /// Store of the schemas of provider packages; `None` if they are requested each time.
     pub schemas: Option<Arc<SchemaStore>>,
 }
 
@@ -109,7 +109,7 @@ pub enum Program {
     Reattached,
 }
 
-/// Limit of the providers that start at a time. A start keeps a whole processor busy, so more than a few at a time save
+/// Limit of the providers that start at the same time. A start keeps a whole processor busy, so more than a few at a time save
 /// nothing, but a plugin that hangs must not block the others.
 const STARTS: usize = 8;
 
@@ -310,7 +310,7 @@ impl Host {
         }
     }
 
-    /// Returns the environment variables of every plugin.
+    /// Returns the environment variables that all plugins get: the trace context, if a trace is recorded.
     fn traced(&self) -> BTreeMap<String, OsString> {
         let parent = self.settings.traceparent.iter();
         parent.map(|parent| ("TRACEPARENT".to_owned(), parent.into())).collect()

@@ -114,7 +114,7 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// Parses the message of a built-in plugin that it waits for a host; returns the host.
+/// Returns the host that a built-in plugin waits for, if the line is its message about that.
 #[must_use]
 pub fn waiting_for(line: &str) -> Option<String> {
     // The marker is searched for first, because parsing every line as JSON would take more time.
@@ -136,7 +136,7 @@ fn level(name: &str) -> Option<Level> {
     })
 }
 
-/// Returns true if logs of plugins are recorded, which most runs do not.
+/// Returns true if logs of plugins are recorded. In most runs they are not.
 pub fn wanted() -> bool {
     tracing::enabled!(target: "provider", Level::ERROR)
 }

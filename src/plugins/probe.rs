@@ -24,7 +24,7 @@ use crate::{channel, launch, logs, spawner};
 /// Bytes of an output that are kept.
 const KEPT: usize = 64 << 10;
 
-/// How to start a plugin.
+/// Settings for the start of a plugin.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     pub program: &'a Path,
@@ -218,13 +218,13 @@ impl Probe {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Returns what the plugin has printed to standard output after its handshake line.
+    /// Returns the text that the plugin has printed to standard output after its handshake line, up to [`KEPT`] bytes.
     #[must_use]
     pub fn printed(&self) -> String {
         text(&self.stdout)
     }
 
-    /// Returns what the plugin has written to standard error.
+    /// Returns the text that the plugin has written to standard error, up to [`KEPT`] bytes.
     #[must_use]
     pub fn log(&self) -> String {
         text(&self.stderr)
@@ -238,7 +238,8 @@ impl Probe {
     }
 }
 
-/// Returns the command that starts a plugin, with the environment by which a host tells it what is offered.
+/// Returns the command that starts a plugin, with the environment variables by which a host offers protocols, a certificate and
+/// a directory for the socket.
 fn command(start: &Start<'_>, identity: Option<&Identity>, sockets: Option<&PrivateDirectory>) -> Command {
     let mut command = Command::new(start.program);
     let protocols: Vec<String> = start.protocols.iter().map(u32::to_string).collect();
@@ -269,7 +270,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads an output to its end, so that the plugin never waits, and keeps its beginning.
+/// Reads an output to its end, so that the plugin never blocks on a full pipe. Stores the first [`KEPT`] bytes.
 async fn keep(mut from: impl AsyncRead + Unpin, to: Output) {
     let mut buffer = vec![0; 8 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {

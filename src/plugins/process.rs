@@ -114,7 +114,7 @@ impl Process {
         &self.program
     }
 
-    /// Adds a line to the exit report that was not received from standard error.
+    /// Adds to the exit report a line that did not come from standard error.
     pub fn remember(&self, line: &str) {
         self.tail.push(line);
     }
@@ -125,7 +125,7 @@ impl Process {
         self.exit.borrow().clone()
     }
 
-    /// Waits up to `limit` for the end of the process.
+    /// Waits up to `limit` for the end of the process; `None` if it still runs.
     pub async fn wait(&self, limit: Duration) -> Option<Exit> {
         let mut exit = self.exit.clone();
         let waiting = exit.wait_for(Option::is_some);
@@ -171,7 +171,7 @@ impl Process {
     }
 }
 
-/// Describes the end of a process in words that end a sentence.
+/// Describes the end of a process, as the end of a sentence about it.
 #[must_use]
 pub fn describe(exit: &Exit) -> String {
     match exit {
@@ -210,7 +210,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 pub(crate) const AT_LIMIT: &str =
     "The limit of processes and threads for this user is reached: raise it (\"ulimit -u\"), or end others.";
 
-/// Returns true if the system refuses to start threads.
+/// Returns true if the system refuses to start [`TRIED_THREADS`] threads.
 fn is_at_thread_limit() -> bool {
     // If the system refuses a thread to a plugin, the plugin panics inside of its libraries, and cannot report that.
     // So the same number of threads is started here as a test.

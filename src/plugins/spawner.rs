@@ -109,7 +109,7 @@ pub fn end_with_us(command: &mut Command) {
     }
 }
 
-/// Reads the first bytes of a file; missing ones are zero.
+/// Reads the first 20 bytes of a file. If the file is shorter, the rest is zero.
 #[cfg(target_os = "linux")]
 fn head(path: &std::path::Path) -> Option<[u8; 20]> {
     let mut head = [0; 20];
@@ -125,7 +125,8 @@ fn head(path: &std::path::Path) -> Option<[u8; 20]> {
     Some(head)
 }
 
-/// Returns the parts of an ELF header that name the machine: the size and order of its words, and the processor.
+/// Returns the parts of an ELF header that identify the machine: the size and order of its words, and the processor. `None` for other
+/// files.
 #[cfg(target_os = "linux")]
 fn machine(head: &[u8; 20]) -> Option<(&[u8], &[u8])> {
     head.starts_with(b"\x7fELF").then(|| (&head[4..6], &head[18..20]))

@@ -30,7 +30,7 @@ pub enum NotRunnable {
 }
 
 /// Returns the path of a program. A name with a slash is a path relative to the current directory; any other name is
-/// searched in `PATH`. On Windows, the extensions in `PATHEXT` may be left out.
+/// searched for in the directories of `PATH`. On Windows, the extensions in `PATHEXT` may be left out.
 pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
     let extensions = std::env::var("PATHEXT").ok();
     let names = Os::CURRENT.program_names(name, extensions.as_deref());

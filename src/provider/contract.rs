@@ -38,7 +38,7 @@ pub struct ProviderSchema {
 }
 
 impl ProviderSchema {
-    /// Converts all schemas, and returns the reason why one of them cannot be used.
+    /// Converts all schemas. Returns the reason why the first invalid one cannot be used; `None` if all are valid.
     #[must_use]
     pub fn first_problem(&self) -> Option<&str> {
         [
@@ -72,7 +72,7 @@ pub fn invalid_schema(provider: &str, reason: &str) -> Diagnostic {
 pub struct ListSchema {
     /// The schema of the `config` block, from the provider.
     pub config: Schema,
-    /// The schema of the `list` block, which has the `config` block only.
+    /// The schema of the body of a `list` block: only a nested `config` block.
     pub block: Schema,
 }
 
@@ -230,8 +230,7 @@ pub struct PlanRequest {
     pub config: Value,
     /// The private data of the prior object.
     pub prior_private: Vec<u8>,
-    /// The identity of the prior object. In the second call for a replacement, the identity in the answer to the first
-    /// call.
+    /// The identity of the prior object. In the second call for a replacement: the identity that the first call has returned.
     pub prior_identity: Option<Value>,
     /// The private data of the plan, if apply plans the change again.
     pub planned_private: Vec<u8>,

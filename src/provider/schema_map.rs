@@ -52,7 +52,7 @@ impl<T> SchemaMap<T> {
         self.converted(name, self.entries.get(name)?).err()
     }
 
-    /// Converts all schemas, and returns the reason why one of them cannot be used.
+    /// Converts all schemas. Returns the reason why the first invalid one cannot be used; `None` if all are valid.
     #[must_use]
     pub fn first_problem(&self) -> Option<&str> {
         self.entries
@@ -97,7 +97,7 @@ impl<T> SchemaMap<T> {
         self.entries.insert(name, OnceLock::from(Ok(schema)));
     }
 
-    /// Returns the schema of a type for changes.
+    /// Returns the schema of a type for changes; `None` if there is no such type, or its schema is invalid.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         self.get(name)?;
         self.entries.get_mut(name)?.get_mut()?.as_mut().ok()

@@ -16,7 +16,7 @@ pub struct Schemas {
 }
 
 impl Schemas {
-    /// Returns the schema of a resource type of a provider.
+    /// Returns the schema of a resource type; `None` if the provider has no such type, or its schema is invalid.
     #[must_use]
     pub fn resource(&self, provider: &addrs::Provider, mode: addrs::Mode, ty: &str) -> Option<&Schema> {
         let provider = self.providers.get(provider)?;
@@ -28,7 +28,7 @@ impl Schemas {
         }
     }
 
-    /// Returns the schema of an action type of a provider.
+    /// Returns the schema of an action type; `None` if the provider has no such type, or its schema is invalid.
     #[must_use]
     pub fn action(&self, provider: &addrs::Provider, ty: &str) -> Option<&Schema> {
         self.providers.get(provider)?.actions.get(ty)
@@ -46,7 +46,7 @@ impl Schemas {
         }
     }
 
-    /// Returns the reason why the schema of an action type cannot be used, although the provider has one.
+    /// Returns the reason why the schema of an action type cannot be used; `None` if it can, or does not exist.
     #[must_use]
     pub fn action_problem(&self, provider: &addrs::Provider, ty: &str) -> Option<&str> {
         self.providers.get(provider)?.actions.problem(ty)

@@ -56,8 +56,8 @@ pub trait ProviderSource: Send + Sync {
     /// The provisioner is not available, or does not start.
     async fn start_provisioner(&self, name: &str) -> Result<Arc<dyn Provisioner>, StartError>;
 
-    /// Returns a provider that replaces the process of a provider configuration. The configuration's block is not
-    /// evaluated.
+    /// Returns the provider that replaces the process of a provider configuration, if there is one. The
+    /// configuration's block is then not evaluated.
     fn stand_in(&self, _: &AbsProviderConfig) -> Option<Arc<dyn Provider>> {
         None
     }
@@ -78,7 +78,7 @@ pub trait ProviderSource: Send + Sync {
         None
     }
 
-    /// Returns true if there is a module with [`ProviderSource::module_outputs`].
+    /// Returns true if [`ProviderSource::module_outputs`] returns outputs for at least one module.
     fn has_module_outputs(&self) -> bool {
         false
     }

@@ -31,7 +31,7 @@ pub enum WorkspaceSupport {
 pub struct LockRequest {
     /// The purpose, such as `OperationTypeApply`.
     pub operation: String,
-    /// The lock's information as JSON, the format that stores keep.
+    /// Lock info as JSON, in the form in which stores keep it.
     pub info: String,
 }
 
@@ -39,9 +39,9 @@ pub struct LockRequest {
 pub enum LockFailure {
     /// Another holder has the lock.
     Held {
-        /// The holder as the JSON of its lock, if known.
+        /// Lock info of the current holder as JSON, if known.
         holder: Option<String>,
-        /// Messages of the store.
+        /// Diagnostics of the store.
         problems: Diagnostics,
     },
     Failed(Diagnostics),
@@ -59,7 +59,7 @@ pub trait StateStore: Send + Sync {
     /// Checks the configuration of the store's provider and sends it, before the configuration of the store.
     async fn configure_provider(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
 
-    /// Checks the configuration of the store, which environment variables may complete.
+    /// Checks the configuration of the store. Environment variables may provide arguments that it lacks.
     async fn validate(&self, config: Value) -> Result<Answer<()>, Diagnostics>;
 
     /// Sends the configuration of the store, before all requests that follow.

@@ -1,6 +1,6 @@
-//! Proxies of environment variables, with the rules of Go's library: tools around Terraform are written in Go, and one
-//! `NO_PROXY` must mean the same to all of them. All clients follow these rules: registries and mirrors (`net`), state
-//! stores, and the providers `http` and `tls`.
+//! Proxies that environment variables set, with the rules of Go's standard library: tools around Terraform are written
+//! in Go, and one `NO_PROXY` must mean the same to all of them. All clients follow these rules: registries and mirrors
+//! (`net`), state stores, and the providers `http` and `tls`.
 //!
 //! `HTTPS_PROXY` applies to https, `HTTP_PROXY` to http; upper case precedes lower case. `ALL_PROXY` is ignored.
 //! Servers on this machine are reached directly. `NO_PROXY` lists further exceptions:
@@ -26,7 +26,7 @@ pub struct Proxies {
 #[derive(Clone, Debug)]
 struct Named {
     variable: String,
-    /// The proxy's address; `None` if the text is not valid.
+    /// URL of the proxy; `None` if the text is not valid.
     url: Option<Url>,
 }
 
@@ -56,7 +56,7 @@ enum Matches {
 pub enum Way<'p> {
     /// Through a proxy, with the variable that sets it.
     Proxy(&'p Url, &'p str),
-    /// Directly, because the value of this variable is not the address of a proxy.
+    /// Directly, because the value of this variable is not the URL of a proxy.
     Unusable(&'p str),
     /// Directly, because of this entry of `NO_PROXY`.
     Excepted(&'p str),
@@ -97,7 +97,8 @@ impl Proxies {
         }
     }
 
-    /// Overrides variables by a client's own settings, which errors name `http_proxy` and `https_proxy`.
+    /// Overrides the proxies and exceptions of the environment with those of a client's own settings, which error
+    /// messages call `http_proxy` and `https_proxy`.
     #[must_use]
     pub fn with(mut self, http: Option<&str>, https: Option<&str>, except: Option<&str>) -> Proxies {
         if let Some(http) = http {
@@ -112,7 +113,7 @@ impl Proxies {
         self
     }
 
-    /// Returns the first variable whose value is not the address of a proxy.
+    /// Returns the first variable whose value is not the URL of a proxy.
     #[must_use]
     pub fn unusable(&self) -> Option<&str> {
         let all = [&self.http, &self.https].into_iter().flatten();
@@ -151,7 +152,7 @@ impl Proxies {
     }
 }
 
-/// Parses the address of a proxy; without a scheme, the proxy uses http.
+/// Parses the URL of a proxy; without a scheme, the proxy uses http.
 fn named(variable: String, text: &str) -> Named {
     let known = |url: &Url| matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") && url.has_host();
     let text = text.trim();

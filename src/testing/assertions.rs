@@ -403,7 +403,8 @@ fn judge(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> Judged {
     Judged { status, diagnostics }
 }
 
-/// Evaluates the message of an assertion. As in Terraform, this is also done if the assertion holds.
+/// Evaluates the error message of an assertion; returns it with the problems that were found. As in Terraform, this is
+/// also done if the assertion holds.
 fn error_message(rule: &CheckRule, scope: &AssertionScope<'_, '_>) -> (String, Diagnostics) {
     let (value, mut problems) = evaluate(&rule.error_message, Context::new(scope));
     if problems.has_errors() {

@@ -33,13 +33,13 @@ pub struct Suite<'s> {
     /// Clock for reports.
     pub clock: fn() -> SystemTime,
     pub view: &'s dyn View,
-    /// Stops the suite.
+    /// Stop token: the first interrupt ends the suite after the current runs, the second one cancels their operations.
     pub stop: &'s Stop,
     /// Limit of concurrent operations within a plan or apply.
     pub parallelism: usize,
     /// Limit of concurrent runs of a file.
     pub run_parallelism: usize,
-    /// Report expected failures, too.
+    /// True to report expected failures, too.
     pub verbose: bool,
     /// Records which resources had objects. Evaluated expressions are recorded by the witness of the environment.
     pub coverage: Option<&'s Coverage>,

@@ -25,11 +25,11 @@ fn place(range: &Range) -> Place {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Number of evaluations of expressions.
+    /// Number of evaluations of each expression.
     evaluated: HashMap<Place, u64>,
-    /// Numbers of times that conditionals were false and true.
+    /// For each conditional, how often it was false and how often true.
     chosen: HashMap<Place, [u64; 2]>,
-    /// Number of runs in which resources had objects.
+    /// For each resource, the number of runs in which it had objects.
     resources: HashMap<Place, u64>,
 }
 
@@ -37,7 +37,7 @@ struct Seen {
 #[derive(Debug, Default)]
 pub struct Coverage(Mutex<Seen>);
 
-/// Kind of an item.
+/// Kind of a part of a module that runs can cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Resource,
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// Returns the plural for people.
+    /// Returns the plural of the kind, for text output.
     #[must_use]
     pub fn many(self) -> &'static str {
         match self {

@@ -64,7 +64,7 @@ pub struct Performed {
 /// Result of destroying the objects of a state.
 #[derive(Debug, Default)]
 pub struct Destroyed {
-    /// Objects that are left.
+    /// Objects that could not be destroyed.
     pub left: State,
     pub diagnostics: Diagnostics,
     /// State file with the remaining objects.

@@ -10,9 +10,9 @@ use syntax::{Diagnostic, Diagnostics, Severity};
 pub struct Compared {
     /// Unexpected problems, and an error for each expected failure that did not happen.
     pub rest: Diagnostics,
-    /// Set if there are errors other than those about missing expected failures.
+    /// True if there are errors other than those about missing expected failures.
     pub other_errors: bool,
-    /// Set if an expected failure did not happen.
+    /// True if an expected failure did not happen.
     pub missing: bool,
 }
 
@@ -32,7 +32,7 @@ fn is_condition_of(condition_of: &str, subject: &Referenceable) -> bool {
     }
 }
 
-/// Returns the index of the expectation that a problem fulfills.
+/// Returns the index of the expectation that a problem fulfills; `None` if it fulfills none.
 fn expected(run: &TestRun, problem: &Diagnostic) -> Option<usize> {
     let of = problem.condition_of.as_deref()?;
     run.expect_failures

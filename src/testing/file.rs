@@ -90,7 +90,7 @@ impl<'s> FileRun<'s> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the file.
+    /// Runs the file, destroys its objects at the end, and returns the result.
     pub async fn perform(self) -> FileResult {
         self.suite.view.event(&Event::FileBegins(self.of));
         // Only the second interrupt is passed on to operations. After the first one, the current runs are completed, as
@@ -140,7 +140,7 @@ impl<'s> FileRun<'s> {
         runs.map_or(Status::Pass, |worst| worst.max(Status::Skip))
     }
 
-    /// Checks everything that can be checked before the runs. Returns false if none of them may begin.
+    /// Checks what can be checked before the runs, and reports problems. Returns false if no run may begin.
     fn check(&self) -> bool {
         let mut fine = true;
         for problem in run_providers::check_overrides_of_file(&self.of.file, &self.of.modules) {
@@ -318,7 +318,7 @@ impl<'s> FileRun<'s> {
         self.memory().outputs.insert(name.clone(), outputs);
     }
 
-    /// Returns the value of a variable that was evaluated.
+    /// Returns the value of a variable, `Err` if its evaluation failed; `None` if it was not evaluated yet.
     pub(crate) fn known_variable(&self, name: &str) -> Option<Result<Value, ()>> {
         self.memory().variables.get(name).cloned().flatten()
     }

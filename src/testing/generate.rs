@@ -59,7 +59,7 @@ pub enum Holes {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unsuitable {
     pub path: Path,
-    /// Reason, for a message.
+    /// Reason as a clause, for a message.
     pub reason: String,
 }
 
@@ -197,7 +197,8 @@ impl Filler<'_> {
         })
     }
 
-    /// Fills the elements of a block or nested attribute. The test's values apply to all elements: they have no keys.
+    /// Fills the elements of a block or nested attribute. All elements get the same values of the test, because a
+    /// test cannot address single elements.
     fn elements(
         &mut self,
         nesting: Nesting,
@@ -224,7 +225,8 @@ impl Filler<'_> {
     }
 }
 
-/// Returns the test's values for the attributes of an object.
+/// Returns the test's values for the attributes of an object; `None` if they are null or not set. A value that is no
+/// object is an error.
 fn usable<'g>(given: Option<&'g Value>, path: &Path) -> Result<Option<&'g Value>, Unsuitable> {
     match given {
         Some(value) if value.is_null() => Ok(None),

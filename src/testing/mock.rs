@@ -23,7 +23,7 @@ use crate::generate::{Draws, Holes, with_unknowns, with_values};
 pub struct Given {
     /// Object with the values; `None` if all are generated.
     pub values: Option<Value>,
-    /// Set if the values are known when planned.
+    /// True if the values are already known when the object is planned.
     pub during_plan: bool,
 }
 
@@ -34,7 +34,7 @@ pub enum Source {
     Types {
         resources: BTreeMap<Arc<str>, Given>,
         data: BTreeMap<Arc<str>, Given>,
-        /// `during_plan` for all other types.
+        /// `during_plan` of the types that have no entry above.
         during_plan: bool,
     },
     /// Values of a single object: an override.

@@ -135,9 +135,9 @@ pub fn order(file: &TestFile, needs: &[Needs]) -> Result<Vec<BTreeSet<usize>>, D
     }
 }
 
-/// Returns for each of these states, by key, the states that are destroyed before it: those of runs that waited for the
-/// runs of this one. `before` is the order of the runs. The result has no cycles: of two states that were changed in
-/// turns, the one that was changed last is destroyed first.
+/// Returns for each of these states, by key, the states that are destroyed before it: those with a run that waited for
+/// a run of this state. `before` has the runs that each run waited for. The result has no cycles: of two states that
+/// were changed in turns, the one that was changed last is destroyed before the other.
 #[must_use]
 pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) -> Vec<BTreeSet<usize>> {
     let number: BTreeMap<&Arc<str>, usize> = keys.iter().enumerate().map(|(i, key)| (key, i)).collect();
@@ -168,7 +168,7 @@ pub fn teardown(file: &TestFile, before: &[BTreeSet<usize>], keys: &[Arc<str>]) 
     out
 }
 
-/// Finds runs and variables that depend on each other in a cycle, for the message.
+/// Returns the runs and variables of one dependency cycle, for the message; `None` if there is no cycle.
 fn cycle(file: &TestFile, needs: &[Needs], before: &[BTreeSet<usize>]) -> Option<Vec<String>> {
     let mut graph: DiGraph<String, ()> = DiGraph::new();
     let runs: Vec<NodeIndex> = file

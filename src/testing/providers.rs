@@ -55,7 +55,7 @@ impl<'s> Pool<'s> {
         Arc::new(Shared::remembering(running, valid))
     }
 
-    /// Returns the unconfigured provider, if it is running.
+    /// Returns the unconfigured provider; `None` if it is not running.
     fn running(&self, provider: &addrs::Provider) -> Option<Arc<dyn Provider>> {
         let running = self.cell(provider).get().cloned()?;
         Some(self.shared(provider, running))
@@ -81,7 +81,7 @@ impl<'s> Pool<'s> {
         Ok((own, problems))
     }
 
-    /// Closes all providers.
+    /// Closes all providers that were started.
     pub async fn close(&self) {
         let all: Vec<_> = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +101,7 @@ pub struct Overrides {
 #[derive(Debug)]
 struct ObjectOverride {
     target: Target,
-    /// Mock provider whose objects are overridden; `None` for all.
+    /// Mock provider whose objects are overridden; `None` for the objects of all providers.
     of: Option<AbsProviderConfig>,
     source: Arc<Source>,
 }

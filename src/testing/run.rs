@@ -42,7 +42,7 @@ fn plan_options(run: &TestRun) -> PlanOptions {
 }
 
 impl<'s> FileRun<'s> {
-    /// Carries out a run.
+    /// Carries out a run, reports its progress, and returns its result.
     pub(crate) async fn execute(&self, index: usize) -> Performed {
         self.suite.view.event(&Event::RunBegins(self.of, index));
         let (began, clock) = ((self.suite.clock)(), Instant::now());

@@ -51,7 +51,7 @@ fn error(reference: &Reference, summary: &str, detail: impl Into<String>) -> Eva
     Diagnostic::error(summary, detail).at(&reference.range).into()
 }
 
-/// Returns the part of a value at the first attributes of a reference.
+/// Returns the part of a value that the attribute steps at the beginning of a reference select.
 fn referenced<'v>(value: &'v Value, steps: &[TraversalStep]) -> &'v Value {
     let mut value = value;
     for step in steps {

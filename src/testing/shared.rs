@@ -1,4 +1,4 @@
-//! Providers that several operations share, so that none of them can close one.
+//! Providers that several operations share. An operation that closes such a provider does not end it for the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,6 @@ impl Valid {
 pub struct Shared(Arc<dyn Provider>, Option<Arc<Valid>>);
 
 impl Shared {
-    /// Shares a provider.
     #[must_use]
     pub fn new(provider: Arc<dyn Provider>) -> Shared {
         Shared(provider, None)

@@ -131,7 +131,7 @@ impl<'s> FileRun<'s> {
         Ok(pairs.filter(|(key, _)| needed.contains(key)).collect())
     }
 
-    /// Evaluates a value of a mock or an override, which must be an object.
+    /// Evaluates a value of a mock or an override, which must be an object; `None` if the attribute is not set.
     fn object(&self, attribute: Option<&Attribute>, summary: &str) -> Result<Option<Value>, Diagnostics> {
         let Some(attribute) = attribute else { return Ok(None) };
         let expr = &attribute.expr;
@@ -178,8 +178,8 @@ impl<'s> FileRun<'s> {
         Ok(source)
     }
 
-    /// Adds the overrides of a run, of its file, and of mock providers. The first of several overrides takes
-    /// precedence.
+    /// Adds the overrides of a run, of its file, and of mock providers, in this order. The first of several
+    /// overrides of the same target takes precedence.
     fn overrides(
         &self,
         run: &TestRun,

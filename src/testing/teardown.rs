@@ -48,7 +48,7 @@ impl FileRun<'_> {
     pub(crate) async fn teardown(&self) -> bool {
         let mut states = self.states();
         states.retain(|(_, kept)| !objects(&kept.state).is_empty());
-        // If there is no dependency, the state that was changed last is destroyed first.
+        // Independent states start in reverse order of the run that changed them last.
         states.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.run));
         let keys: Vec<Arc<str>> = states.iter().map(|(key, _)| key.clone()).collect();
         let none = Vec::new();

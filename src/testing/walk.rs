@@ -37,8 +37,9 @@ impl Waiting {
     }
 }
 
-/// Carries out all work; items that are ready start in their order. `before` has the dependencies of each item,
-/// without cycles. Independent items use all processors.
+/// Carries out all work items, at most `at_a_time` at the same time; items that are ready start in the order of their
+/// numbers. `before` has the dependencies of each item, without cycles. Independent items run on threads of their own
+/// if possible.
 pub(crate) async fn walk<F>(before: &[BTreeSet<usize>], at_a_time: usize, work: F)
 where
     F: AsyncFn(usize) + Sync,

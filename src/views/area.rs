@@ -113,7 +113,7 @@ pub fn on_screen(is: bool) {
     ON_SCREEN.store(is, Ordering::SeqCst);
 }
 
-/// Returns true if the area must not be drawn any more.
+/// Returns true once [`close`] was called: the area must not be drawn any more.
 #[must_use]
 pub fn is_closed() -> bool {
     CLOSED.load(Ordering::SeqCst)

@@ -35,8 +35,8 @@ impl Console {
         self.stream.iter().chain(&self.beside)
     }
 
-    /// Shows diagnostics while the command runs; returns true if one of them is an error. Diagnostics that are known at the end
-    /// of the command belong to its outcome.
+    /// Shows diagnostics while the command runs; returns true if one of them is an error. Diagnostics that are only known at
+    /// the end of a command are returned with its result instead.
     pub fn show_now(&self, problems: &Diagnostics, sources: &SourceMap) -> bool {
         for stream in self.streams() {
             for problem in problems {

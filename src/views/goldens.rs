@@ -203,7 +203,7 @@ fn sources() -> SourceMap {
     sources
 }
 
-/// Renders long details in words of one and of two columns a letter, a snippet with values, an address, and lines that are not
+/// Renders a long detail with letters of one and of two columns, a snippet with values, an address, and lines that are not
 /// wrapped.
 fn problems(look: Look) -> String {
     let mut index = Diagnostic::error(

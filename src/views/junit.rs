@@ -47,7 +47,7 @@ pub(crate) fn cdata(text: &str) -> String {
 struct Case {
     name: String,
     class: String,
-    /// Message and text.
+    /// Message and text of the failure; `None` if the test case passes.
     failure: Option<(String, String)>,
     output: String,
 }

@@ -1,8 +1,8 @@
-//! Descriptions of the limits of concurrent operations that an operation has adapted.
+//! Descriptions of the concurrency limits of providers that an operation has adapted.
 
 use engine::lanes::Settled;
 
-/// Returns the limits in short, like `aws 37, github 2`.
+/// Returns the limits as a list such as `aws 37, github 2`.
 #[must_use]
 pub(crate) fn limits(limits: &[Settled]) -> String {
     let each = limits.iter().map(|one| format!("{} {}", one.provider.ty, one.limit));

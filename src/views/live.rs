@@ -39,7 +39,7 @@ impl Shared {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `time` has passed, or until the condition `so` is false.
+    /// Waits until `time` has passed or `so` returns false.
     fn wait<'r>(
         &self,
         record: MutexGuard<'r, Record>,

@@ -11,7 +11,7 @@ use crate::{brief, diff, markdown, summary, unread};
 /// Extent of a plan's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Complete.
+    /// Every change in full.
     #[default]
     Whole,
     /// Replaced and destroyed objects by name, and counts of the others: `-summary`.

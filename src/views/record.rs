@@ -17,7 +17,7 @@ use crate::words::{ephemeral_words, words};
 
 /// Limit of the running operations that are listed.
 const LINES: usize = 8;
-/// Completed instances and elapsed time that an estimate needs.
+/// Minimum number of completed instances, and minimum elapsed time, for an estimate of the remaining time.
 const GROUND: (usize, Duration) = (10, Duration::from_secs(5));
 /// Limit of the slowest operations that are named at the end.
 const SLOWEST: usize = 5;
@@ -29,7 +29,7 @@ const LONGEST: usize = 60;
 /// Least room for a name in a line, in columns.
 const SHORTEST: usize = 16;
 
-/// Operation to show.
+/// Description of an operation whose progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Title: `Applying`.
@@ -58,7 +58,7 @@ pub(crate) struct Record {
     began: Instant,
     done: usize,
     total: usize,
-    /// Adapted limits of operations.
+    /// Concurrency limits that the operation has adapted, by provider.
     lanes: Vec<Settled>,
     stopping: bool,
     /// Running operations, keyed by start order: the longest-running one comes first.
@@ -238,7 +238,7 @@ impl Record {
         format!("{title}: {}", parts.join(", "))
     }
 
-    /// Returns a line for output that is no terminal, like `Applying: 20 of 50 done, 3 running, slowest t.n 40s`.
+    /// Returns a line for output that is not a terminal, like `Applying: 20 of 50 done, 3 running, slowest t.n 40s`.
     pub(crate) fn status(&self, now: Instant) -> String {
         let title = if self.stopping { "Stopping" } else { self.work.title };
         let mut parts = match self.all() {
@@ -273,7 +273,8 @@ impl Record {
         self.total.max(self.work.expected.unwrap_or_default())
     }
 
-    /// Estimates the remaining time from the rate so far, rounded to the precision of the estimate.
+    /// Estimates the remaining time from the rate so far, rounded up to 5 s, 10 s or 1 min. `None` if the total is not
+    /// known, or too little has been done.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
         // While the total still grows, an estimate would be too short.
         let known = self.work.counted || self.work.expected.is_some();
@@ -307,7 +308,7 @@ impl Running {
         let begin = format!("{time:>7}  ");
         let end = format!(": {}...{}", self.begins, provisioner.unwrap_or_default());
         let rest = width.saturating_sub(begin.len());
-        // In a narrow terminal the end of the line is cut off, too.
+        // In a narrow terminal, the text after the name is cut off as well.
         let room = rest.saturating_sub(end.len()).max(SHORTEST.min(rest * 2 / 3));
         format!("{begin}{}{end}", middle(&self.name(), room))
     }

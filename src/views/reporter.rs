@@ -91,7 +91,7 @@ impl Reporter {
         self.record().done
     }
 
-    /// Calls the views at intervals, until the future is dropped.
+    /// Reports operations that are still running, and calls [`OperationView::tick`], every 200 ms until the future is dropped.
     pub async fn tick(&self) -> std::convert::Infallible {
         let mut interval = tokio::time::interval(Duration::from_millis(200));
         loop {
@@ -100,7 +100,7 @@ impl Reporter {
         }
     }
 
-    /// Ends the display.
+    /// Ends the display of all views.
     pub fn end(&self) {
         self.views.iter().for_each(|view| view.end());
     }

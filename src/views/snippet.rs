@@ -14,7 +14,7 @@ pub struct Snippet {
     pub context: Option<String>,
     /// Lines, without the last line break.
     pub code: String,
-    /// Number of the first line.
+    /// Number of the first line, counted from 1.
     pub start_line: u32,
     /// Byte offset in `code` where the range begins.
     pub highlight_start: usize,
@@ -22,7 +22,7 @@ pub struct Snippet {
     pub highlight_end: usize,
 }
 
-/// Returns the range to show, extended to at least one character.
+/// Returns the range to show, extended to at least one character; `None` if the diagnostic has no range.
 #[must_use]
 pub fn shown_range(diagnostic: &Diagnostic) -> Option<Range> {
     let mut subject = diagnostic.subject.clone()?;
@@ -159,7 +159,7 @@ impl Headers {
         Headers { blocks }
     }
 
-    /// Returns the header of the block that contains the byte.
+    /// Returns the header of the block that contains the byte; `None` outside of blocks.
     fn around(&self, byte: u32) -> Option<&str> {
         let after = self.blocks.partition_point(|(start, ..)| *start <= byte);
         let (_, end, header) = self.blocks.get(after.checked_sub(1)?)?;

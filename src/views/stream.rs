@@ -494,7 +494,8 @@ fn now() -> String {
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
 
-/// Returns the words for the operation on an object. In Terraform's stream, data sources are refreshed, not read.
+/// Returns the verbs for the operation on an object; `None` for actions that consist of other operations. In Terraform's stream, data
+/// sources are refreshed, not read.
 fn words(action: Action) -> Option<Words> {
     match action {
         Action::Read => Some(Words {

@@ -329,7 +329,7 @@ impl Ui {
         }
     }
 
-    /// Asks for one line.
+    /// Shows a question, and reads one line as the answer.
     #[must_use]
     pub fn ask(&self, question: &str, echo: Echo) -> Answer {
         match self.input {

@@ -23,7 +23,7 @@ pub fn of_file(path: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Replaced lines: the offsets of start and end in both texts.
+/// Replaced lines: index of the first one, and of the line after the last one, in both texts.
 struct Change {
     old: (usize, usize),
     new: (usize, usize),
@@ -64,12 +64,12 @@ fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Change> {
 /// possible, then moved as late as possible, preferably beside a change of the other text.
 fn settle(lines: &[&[u8]], changed: &mut [bool], other: &[bool]) {
     let is = |flags: &[bool], at: usize| flags.get(at).copied().unwrap_or(false);
-    // The position may be before the first line of the other text.
+    // The index may be before the first line of the other text.
     let beside_is = |at: isize| usize::try_from(at).is_ok_and(|at| is(other, at));
     let (mut at, mut beside) = (0usize, 0isize);
     let end = lines.len();
     loop {
-        // Skips to the next run, and keeps track of its position in the other text.
+        // Skips to the next run, and keeps track of the corresponding index in the other text.
         while at < end && !is(changed, at) {
             while beside_is(beside) {
                 beside += 1;

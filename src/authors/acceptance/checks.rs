@@ -1,4 +1,4 @@
-//! Checks of a step's plan and state, as the program shows them in JSON.
+//! Checks of a step's plan and state, in the JSON documents that the program prints for them.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(super) const FAILED: &str = "Test assertion failed";
 /// Object in a plan or a state.
 #[derive(Clone, Debug, Default)]
 pub struct Object {
-    /// Action of a plan.
+    /// Action that the plan has for the object; `None` for an object of a state.
     pub action: Option<&'static str>,
     /// True for data sources.
     pub is_data: bool,
@@ -238,7 +238,7 @@ pub(super) fn has_true(marks: &Json) -> bool {
     }
 }
 
-/// Compares documents; numbers by their values.
+/// Returns true if two documents are equal. Numbers are compared by their values.
 fn equal(one: &Json, two: &Json) -> bool {
     match (one, two) {
         (Json::Number(a), Json::Number(b)) => a == b || a.as_f64().is_some_and(|a| Some(a) == b.as_f64()),

@@ -49,7 +49,7 @@ impl Conditions {
         ])
     }
 
-    /// Evaluates an assertion.
+    /// Evaluates an assertion. Adds an error to `problems` if it does not hold or cannot be evaluated.
     pub fn check(&self, rule: &CheckRule, problems: &mut Diagnostics) {
         let scope = Known(FunctionSettings::default());
         let outer = Context::new(&scope);
@@ -89,7 +89,7 @@ impl Conditions {
         }
     }
 
-    /// Evaluates an expression to a text.
+    /// Evaluates an expression to a string; `None` if it has errors, or the result is null or unknown.
     pub fn text(&self, expr: &syntax::ast::Expr, problems: &mut Diagnostics) -> Option<String> {
         let scope = Known(FunctionSettings::default());
         let outer = Context::new(&scope);

@@ -7,7 +7,7 @@ use syntax::ast::TraversalStep;
 /// Path of a value in an object, such as `tags["a"]` or `rule[0].port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValuePath {
-    /// As written.
+    /// Text of the path, as the test writes it.
     pub text: String,
     pub keys: Vec<PathKey>,
 }
@@ -40,7 +40,8 @@ impl ValuePath {
         })
     }
 
-    /// Returns the part of a document at the path.
+    /// Returns the part of a document at the path; `None` if the document has no such
+    /// part.
     #[must_use]
     pub fn of<'j>(&self, document: &'j Json) -> Option<&'j Json> {
         self.keys.iter().try_fold(document, |at, key| match key {

@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Version under which `init` finds the provider. It satisfies constraints that only have a lower limit.
 const VERSION: &str = "99.0.0";
 
-/// Variables that would change the meaning of a step.
+/// Environment variables that programs are started without, because they would change the meaning of a step.
 const FOREIGN: &[&str] = &["TF_CLI_ARGS", "TF_WORKSPACE", "TF_DATA_DIR"];
 
 /// A program that carries out steps: Monoform, Terraform or OpenTofu.
@@ -33,10 +33,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// Finds a program by its path or in PATH, and asks for its version.
+    /// Finds a program by its path or in PATH, and reads its version from its output.
     ///
-    /// # Errors
-    /// There is no such program, or it prints no version.
+    /// # Errors There is no such program, or it prints no version.
     pub async fn find(name: &str) -> Result<Program, Diagnostic> {
         let failed =
             |why: String| Diagnostic::error("No such program", format!("The program {name} cannot be used: {why}."));
@@ -159,7 +158,7 @@ impl<'w> Workspace<'w> {
         fs::write(self.root.join("cli.tfrc"), text)
     }
 
-    /// Working directory of the program.
+    /// Returns the working directory of the program.
     #[must_use]
     pub fn work(&self) -> PathBuf {
         self.root.join("work")

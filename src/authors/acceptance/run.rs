@@ -112,7 +112,7 @@ fn show(of: &SuiteFile, view: &dyn View, happened: &Happened) {
     });
 }
 
-/// Runs the files.
+/// Runs the tests of all files with all programs, or the sweepers of the files. Returns the results.
 pub async fn run(acceptance: Acceptance<'_>) -> SuiteResult {
     let mut jobs = Vec::new();
     for file in acceptance.files {
@@ -186,7 +186,7 @@ pub async fn run(acceptance: Acceptance<'_>) -> SuiteResult {
     result
 }
 
-/// Returns the file as views know files of tests, with a run for each step.
+/// Converts the file to the suite file that the views of `test` show, with a run for each step.
 fn shown(file: &AcceptanceFile, program: Option<&Program>, acceptance: &Acceptance<'_>) -> SuiteFile {
     let runs = match acceptance.sweep {
         true => file

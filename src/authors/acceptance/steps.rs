@@ -43,9 +43,9 @@ pub struct Steps<'s> {
     state: Objects,
 }
 
-/// End of a step before its last part.
+/// Reason why a step ended before its last part.
 enum Ended {
-    /// Errors of the program.
+    /// The program has reported errors.
     Errors(Diagnostics),
     Stopped,
 }
@@ -237,7 +237,8 @@ impl<'s> Steps<'s> {
         Ok(())
     }
 
-    /// Returns the name of a configuration file in messages.
+    /// Returns the name that messages show in place of a configuration file in the working directory; `None`
+    /// if the file is not from the step.
     fn shown(&self, file: &str) -> Option<String> {
         match &self.config {
             _ if file == CONFIG => Some(self.file.name.to_string()),

@@ -12,7 +12,7 @@ use super::{Outcome, Report, Subject, listed};
 
 const GROUP: &str = "messages";
 
-/// Request of both protocols.
+/// Method, with its names in protocols 5 and 6.
 struct Method {
     five: &'static str,
     six: &'static str,
@@ -224,7 +224,7 @@ async fn metadata(probe: &Probe, subject: &Subject<'_>, schema: &ProviderSchema,
     report.judge(GROUP, name, problem);
 }
 
-/// Returns a field of a message: bytes with their number and length.
+/// Encodes a field of a protobuf message: its number, its length, and these bytes.
 fn field(number: u32, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     prost::encoding::encode_varint(u64::from(number << 3 | 2), &mut out);

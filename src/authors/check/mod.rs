@@ -103,7 +103,7 @@ pub struct Subject<'a> {
     pub limit: Duration,
 }
 
-/// Checks a provider.
+/// Runs all checks of a provider, and returns the report.
 pub async fn check(subject: &Subject<'_>) -> Report {
     let mut report = Report::default();
     process::check(subject, &mut report).await;

@@ -100,7 +100,7 @@ pub fn guides(
     Ok(())
 }
 
-/// Returns the name of a type without the provider's: the name of its page.
+/// Returns the name of a type without the provider's prefix. It is also the name of the type's page.
 fn short<'n>(project: &Project, name: &'n str) -> &'n str {
     let rest = name.strip_prefix(&*project.name);
     rest.and_then(|rest| rest.strip_prefix('_')).unwrap_or(name)
@@ -120,7 +120,8 @@ fn type_page(
     Ok(())
 }
 
-/// Fills in the template of a page: its own one in the project, that of its folder, or the default.
+/// Fills in the template of a page: the project's template for this page, else its template for the
+/// folder, else the default.
 fn filled(
     project: &Project,
     folder: &str,

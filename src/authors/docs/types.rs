@@ -23,7 +23,8 @@ pub fn lower(ty: &Type) -> String {
     name(ty).to_lowercase().replace("boolean", "bool")
 }
 
-/// Returns the object type in a type, below any number of collections.
+/// Returns the object type in a type, below any number of collections; `None` if there is
+/// none, or it has no attributes.
 pub fn object(ty: &Type) -> Option<&ObjectType> {
     match ty {
         Type::Object(object) if !object.is_empty() => Some(object),

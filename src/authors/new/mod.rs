@@ -17,7 +17,7 @@ pub enum License {
 }
 
 impl License {
-    /// Finds a licence by its name in an option.
+    /// Returns the licence that an option names; `None` if the name is unknown.
     #[must_use]
     pub fn parse(name: &str) -> Option<License> {
         match name {

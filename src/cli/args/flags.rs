@@ -100,7 +100,7 @@ impl<'m> Flags<'m> {
         found.unwrap_or_else(|| default.to_owned())
     }
 
-    /// Declares or reads a flag with a value. The last occurrence counts.
+    /// Declares or reads a flag with a value; `None` if it is not set. The last occurrence counts.
     pub fn value(&mut self, name: &'static str, placeholder: &'static str, help: &'static str) -> Option<String> {
         let matches = self.pass(|| value(name, placeholder, help))?;
         matches.try_get_one::<String>(name).ok().flatten().cloned()

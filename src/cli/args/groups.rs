@@ -66,7 +66,7 @@ impl Parallelism {
     }
 }
 
-/// Reads a limit: a number, `auto`, or `auto:LOWEST-HIGHEST`.
+/// Parses a limit: a number, `auto`, or `auto:LOWEST-HIGHEST`; `None` if the text is invalid.
 fn limit_of(text: &str) -> Option<Limit> {
     let number = |text: &str| text.parse::<usize>().ok().filter(|n| *n > 0);
     let Some(bounds) = text.strip_prefix("auto") else {
@@ -94,7 +94,7 @@ impl FromFlags for Parallelism {
     }
 }
 
-/// `-input`: permission to prompt.
+/// `-input`: returns true if the user may be prompted.
 pub fn input(flags: &mut Flags<'_>) -> bool {
     flags.switch("input", true, "Do not ask for values of variables that are missing.")
 }

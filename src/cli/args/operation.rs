@@ -85,7 +85,7 @@ pub fn plan_options(flags: &ModeFlags, program: Program) -> Result<PlanOptions, 
     Ok(options)
 }
 
-/// Returns the action that flags invoke, if there is one.
+/// Returns the action that `-invoke` names; `None` if the flag is not set.
 fn invoked(texts: &[String]) -> Result<Option<addrs::AbsActionInstance>, UsageError> {
     let Some(text) = texts.first() else { return Ok(None) };
     if texts.len() > 1 {

@@ -214,7 +214,7 @@ pub fn direct(session: &Session, work: &Work<'_>, options: &PlanOptions) -> Resu
     }
 }
 
-/// Decision about a plan: applied, refused, or made again.
+/// Result of making a plan and asking for its approval.
 enum Planned {
     Approved {
         plan: Box<Plan>,

@@ -19,7 +19,7 @@ pub(super) struct Parsed {
     pub version: bool,
     /// `-install-autocomplete` (true) or `-uninstall-autocomplete` (false).
     pub completion: Option<bool>,
-    /// Output has no control sequences.
+    /// True for output without control sequences (`-no-color`).
     pub no_color: bool,
     /// Shows warnings by their summaries only.
     pub compact_warnings: bool,

@@ -226,7 +226,7 @@ struct Conversation<'a> {
     console: Console<'a>,
 }
 
-/// Result of an input.
+/// Result of evaluating one input.
 enum Answer {
     Text(String),
     Wrong,

@@ -66,7 +66,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::success().and_problems(problems, &project.sources))
 }
 
-/// Reads the flag that names a mirror.
+/// Reads the flag `-mirror`, which names a mirror directory.
 pub fn mirror_flag(flags: &mut Flags<'_>) -> Option<String> {
     flags.value(
         "mirror",
@@ -76,7 +76,7 @@ pub fn mirror_flag(flags: &mut Flags<'_>) -> Option<String> {
     )
 }
 
-/// Returns the only mirror to install from, set by the flag or the environment.
+/// Returns the mirror directory that the flag or `MONOFORM_MIRROR` sets. It is then the only source of modules.
 pub fn mirror(session: &Session, flag: Option<&str>) -> Option<String> {
     let named = flag.or_else(|| session.env.get("MONOFORM_MIRROR"));
     named.filter(|dir| !dir.is_empty()).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! `graph`: dependencies.
+//! `graph`: renders the dependencies of resources, or of everything that an operation evaluates.
 
 use std::path::Path;
 

@@ -64,7 +64,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     ))
 }
 
-/// Returns the text of a topic, a command or a family of commands.
+/// Returns the text of a topic, a command or a family of commands; `None` if `subject` names
+/// none of them.
 fn text(session: &Session, subject: &str) -> Option<String> {
     if let Some(topic) = guide::find(subject) {
         return Some(topic.shown(

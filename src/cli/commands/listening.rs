@@ -1,4 +1,4 @@
-//! Settings of commands that serve: the address, and the certificate with its key.
+//! Settings of commands that serve: the listening address, and the certificate with its key.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,7 +8,7 @@ use server::{TlsSettings, server_config};
 
 use crate::outcome::Failure;
 
-/// Parses the flag `-listen`. The example in the error has this port.
+/// Parses the value of `-listen`. The error shows an example with `port`.
 pub fn address(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| {
         Failure::flag(format!(
@@ -17,7 +17,8 @@ pub fn address(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     })
 }
 
-/// Reads the files of `-tls-cert` and `-tls-key`; `None` without them. Errors have this summary.
+/// Reads the files of `-tls-cert` and `-tls-key`; `None` if neither flag is set. `summary` is
+/// that of the error if a file cannot be used.
 pub fn tls(summary: &str, certificate: Option<&str>, key: Option<&str>) -> Result<Option<Arc<TlsSettings>>, Failure> {
     match (certificate, key) {
         (None, None) => Ok(None),

@@ -43,7 +43,7 @@ impl FromFlags for Arguments {
 /// Rule line between questions and results, as wide as Terraform's.
 const RULE: &str = "\n---------------------------------------------------------------------------------\n";
 
-/// Limit of the host's answers, in bytes.
+/// Limit of the host's responses, in bytes.
 const LIMIT: u64 = 1024 * 1024;
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -222,7 +222,7 @@ impl Login<'_> {
 
     fn open(&self, url: &Url, page: &str) {
         let (tool, host) = (self.session.ui.program.tool, &self.shown);
-        // A command cannot see whether a browser has shown the page, so the address is printed in either case.
+        // A command cannot see whether a browser has shown the page, so the URL is printed in either case.
         if browser::open(url.as_str()) {
             self.line(format!(
                 "{tool} must now open a web browser to the {page} for {host}.\n"
@@ -234,7 +234,7 @@ impl Login<'_> {
     }
 
     async fn by_code(&self, client: &OauthClient) -> Result<Token, Diagnostics> {
-        // The port is a part of the login page's address, so it must be open first.
+        // The port is a part of the login page's URL, so it must be open first.
         let Some(attempt) = Attempt::begin(client).await else {
             let (low, high) = (client.ports.start(), client.ports.end());
             return Err(error(
@@ -346,7 +346,7 @@ impl Login<'_> {
     /// Returns the host's message for users that have logged in. It is optional, so errors are ignored.
     async fn message_of_the_day(&self, services: &Services, token: &Token) -> Option<String> {
         let mut url = services.url(MESSAGE_OF_THE_DAY).ok().flatten()?;
-        // `Services::url` ends every address with a slash, but this service is a single document.
+        // `Services::url` ends every URL with a slash, but this service is a single document.
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
         let (_, answer) = self.net.get(url).token(Some(token)).read(LIMIT).await.ok()?;

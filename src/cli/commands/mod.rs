@@ -70,7 +70,7 @@ use files::Environment;
 const PROGRAM: &str = "{program}";
 
 pub struct Command {
-    /// Words: `state list`.
+    /// Words of the command, such as `state list`.
     path: &'static str,
     /// One-line description.
     about: &'static str,
@@ -138,8 +138,8 @@ const CAPTURED: &[&str] = &[
     "workspace show",
 ];
 
-/// Returns true if the stream is selected. This must be known before the arguments are parsed, since usage errors are written to
-/// the stream, too.
+/// Returns true if `-json` is set. This must be known before the arguments are parsed, since usage errors are then written as JSON,
+/// too.
 fn wants_json(arguments: &[String]) -> bool {
     let flags = arguments.iter().take_while(|a| *a != "--");
     let value = |a: &String| {
@@ -219,7 +219,7 @@ const COMMANDS: &[&Command] = &[
     &workspace::ENV_SELECT,
 ];
 
-/// Runs the command in the arguments.
+/// Runs the command that the arguments name. Returns the exit status.
 pub fn run(invocation: Invocation) -> Status {
     let env = Env::from(Environment::read(invocation.environment));
     let mode = Mode::current();

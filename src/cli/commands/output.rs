@@ -163,7 +163,7 @@ pub fn listing(state: &State, shown: Shown) -> String {
     out
 }
 
-/// Returns a state with outputs only, for a server that provides outputs separately.
+/// Returns a state with the outputs only, if the state is on a server that returns outputs separately.
 fn outputs_alone(session: &Session) -> Result<Option<State>, Failure> {
     if !hosted::workspace::may_be(session.env.data_dir()) {
         return Ok(None);

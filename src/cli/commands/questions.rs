@@ -6,7 +6,8 @@ use views::wrap::indented;
 use crate::outcome::Failure;
 use crate::session::Session;
 
-/// Asks for confirmation by the word "yes". `skip` is the option that omits the question.
+/// Asks for confirmation by the word "yes"; returns true if that is the answer. `skip` is the option
+/// that omits the question.
 pub(super) fn confirmed(session: &Session, question: &str, explanation: &str, skip: &str) -> Result<bool, Failure> {
     let style = session.ui.style();
     let prompt = format!(
@@ -18,7 +19,7 @@ pub(super) fn confirmed(session: &Session, question: &str, explanation: &str, sk
     approval(session, &prompt, skip)
 }
 
-/// Asks for approval with the caller's prompt.
+/// Shows a prompt of the caller; returns true if the answer is "yes".
 pub(super) fn approval(session: &Session, prompt: &str, skip: &str) -> Result<bool, Failure> {
     let answer = session.ui.ask(prompt, Echo::On);
     session.ui.line("");

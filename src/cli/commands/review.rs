@@ -30,7 +30,7 @@ const HELP: &str = "
 Any other answer cancels.
 ";
 
-/// Answer to the question.
+/// Decision of the user about a plan.
 pub(super) enum Decision {
     Approved,
     /// The user has excluded these addresses, so another plan must be made.

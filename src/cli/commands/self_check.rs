@@ -54,7 +54,7 @@ struct Problem {
     detail: String,
 }
 
-/// Result of the check.
+/// Results of all checks of the executable.
 struct Found {
     path: PathBuf,
     /// `None` if the file is not an executable of this program.

@@ -1,4 +1,5 @@
-//! The `checksum` argument of an address: `sha256:…`, a checksum alone, or `file:` with the address of a list.
+//! The `checksum` argument of an address: `sha256:…`, a checksum alone, or `file:` with the URL of a list of
+//! checksums.
 
 use std::io::Read;
 use std::path::Path;
@@ -81,7 +82,7 @@ impl Checksum {
                 } else {
                     list.to_owned()
                 };
-                // The list can be at any address that a module can have.
+                // The list can be at any address that a module package can have.
                 let address = Address::parse(&list).map_err(wrong)?;
                 let file = tempfile::NamedTempFile::new()
                     .map_err(|e| wrong(FetchError::Temporary(e)))?
@@ -124,7 +125,8 @@ impl Checksum {
         })
     }
 
-    /// Returns the checksum of a file from a list, in the format of `sha256sum` and its relatives or in that of BSD.
+    /// Returns the checksum of a file from a list in the format of `sha256sum` (or similar programs) or of BSD;
+    /// `None` if the list has none.
     fn in_list(list: &str, name: &str) -> Option<Checksum> {
         let base = |path: &str| {
             // `*` marks a file that was read as binary.

@@ -26,7 +26,7 @@ pub enum FetchError {
     },
     #[error("a temporary file cannot be created: {}", io_reason(.0))]
     Temporary(#[source] io::Error),
-    /// An address led to another one too often.
+    /// Addresses led to other addresses more often than the limit.
     #[error("the address leads to others more than {0} times")]
     Redirects(usize),
     #[error("its address cannot be read ({0})")]

@@ -155,7 +155,7 @@ pub(super) async fn fetch(url: &Url, to: &Path) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// Clones a repository, with the history and the branch or tag that are required.
+/// Clones a repository. With a depth, fetches only this number of commits of the requested branch, tag or commit.
 async fn clone(git: &impl Fn(Option<&Path>) -> Command, wanted: &Wanted, to: &Path) -> Result<(), FetchError> {
     let mut clone = git(None);
     clone.args(["clone", "--quiet"]);
@@ -319,7 +319,7 @@ fn output_text(output: &Output) -> String {
     }
 }
 
-/// Returns the commit of a directory that is the top of a repository's working tree.
+/// Returns the checked-out commit, if the directory is the top of a repository's working tree.
 pub(super) async fn commit(dir: &Path) -> Option<Commit> {
     // In a directory without a repository, git would answer for a repository around it.
     if !dir.join(".git").exists() {

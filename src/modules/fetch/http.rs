@@ -93,7 +93,7 @@ fn explained(error: net::Error) -> FetchError {
     FetchError::request(error, hint)
 }
 
-/// Requests the location of a module from a server: a header, or an element of the page.
+/// Requests the location of a module from a web server, which names it in a header or in an element of the page.
 pub(super) async fn discovered_location(client: &Client, url: &Url) -> Result<RemoteSource, FetchError> {
     let mut asked = url.clone();
     // Servers recognize Terraform's requests for the location by this parameter.
@@ -148,7 +148,7 @@ fn is_local(package: &str) -> bool {
     scheme.eq_ignore_ascii_case("file:") || plain.starts_with('/')
 }
 
-/// Returns the content of `<meta name="terraform-get" content="…">` in the head of a page.
+/// Returns the content of `<meta name="terraform-get" content="…">` in the head of a page; `None` if there is no such element.
 fn in_page(page: &str) -> Option<String> {
     // ASCII case does not change offsets, so positions in one text are valid in the other.
     let lower = page.to_ascii_lowercase();
@@ -166,7 +166,7 @@ fn in_page(page: &str) -> Option<String> {
     None
 }
 
-/// Returns an attribute from the text of an element.
+/// Returns the value of an attribute from the text of an element; `None` if the element has no such attribute.
 fn attribute(element: &str, wanted: &str) -> Option<String> {
     let mut rest = element;
     loop {

@@ -15,13 +15,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 
 use super::{FetchError, file_error, http};
 
-/// Validity of a signed address.
+/// Validity of a presigned URL.
 const VALID: Duration = Duration::from_secs(3600);
 /// Timeout of the local credential services, which answer quickly if they exist.
 const NEARBY: Duration = Duration::from_secs(2);
 const ANSWER_LIMIT: u64 = 16 << 20;
 
-/// Characters that signed addresses must not escape (the unreserved ones of RFC 3986).
+/// Characters to percent-encode in signed URLs: all except the unreserved characters of RFC 3986.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const PATH: &AsciiSet = &PART.remove(b'/');
 
@@ -32,7 +32,7 @@ struct S3Location {
 }
 
 struct Parsed {
-    /// Address of the bucket, with a slash at its end.
+    /// URL of the bucket, with a slash at its end.
     base: Url,
     bucket: String,
     region: String,
@@ -41,7 +41,8 @@ struct Parsed {
 }
 
 impl S3Location {
-    /// Returns the address of an object, or of the bucket if the key is empty, with this query; signed if there are credentials.
+    /// Returns the URL of an object, or of the bucket if the key is empty, with this query. The URL is presigned if there are
+    /// credentials.
     fn address(&self, key: &str, query: &[(&str, &str)]) -> Result<Url, FetchError> {
         let mut url = self.parsed.base.clone();
         let path = format!("{}{}", url.path(), utf8_percent_encode(key, PATH));
@@ -390,7 +391,8 @@ fn profile_of(text: &str, name: &str, config: bool) -> BTreeMap<String, String> 
     out
 }
 
-/// Returns credentials of the container's or the machine's own service.
+/// Returns credentials from the container's service or, without one, from the machine's metadata service; `None` if neither has
+/// any.
 async fn nearby(client: &Client, environment: &Environment) -> Option<Credential> {
     let get = |name: &str| environment.get(name);
     let keys = |body: &[u8]| {

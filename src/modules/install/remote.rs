@@ -133,8 +133,8 @@ impl Walk<'_> {
         Some(entry)
     }
 
-    /// Returns the package of a module, its subdirectory and version, and the role of the call in fetching it. Problems are
-    /// reported.
+    /// Returns the package of a module, its subdirectory and version, and the role of the call in fetching it; `None` if a
+    /// problem was reported.
     async fn located(
         &self,
         call: &MissingModule,

@@ -12,7 +12,8 @@ use crate::lock_file::{LockFile, Locked};
 use crate::not_available::packed_mismatch;
 use crate::packed::Packed;
 
-/// Returns the warning about providers that the user has started, which are not installed.
+/// Returns the warning about providers that the user has started, which are not installed; `None` if there are
+/// none.
 pub(super) fn unmanaged(reattached: &BTreeSet<Provider>) -> Option<Diagnostic> {
     let names: Vec<String> = reattached
         .iter()

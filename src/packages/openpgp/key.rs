@@ -81,7 +81,7 @@ impl PublicKey {
         })
     }
 
-    /// Returns the key in the form that is hashed for signatures about it.
+    /// Returns the key in the form that is hashed for signatures over it.
     pub(super) fn hashed(&self) -> Vec<u8> {
         let length = u16::try_from(self.body.len()).unwrap_or(u16::MAX).to_be_bytes();
         [&[0x99], &length[..], &self.body].concat()
@@ -91,7 +91,7 @@ impl PublicKey {
         sha1::Sha1::digest(self.hashed()).to_vec()
     }
 
-    /// Returns true if a signature of these bytes is by this key.
+    /// Returns true if a signature over these bytes was made by this key.
     pub(super) fn has_made(&self, made: &Signature, of: &[u8]) -> bool {
         let message = [of, &made.trailer].concat();
         match (&self.material, made.numbers.as_slice()) {
@@ -177,7 +177,7 @@ fn der_pair(r: &[u8], s: &[u8]) -> Option<Vec<u8>> {
     Some([head, &both].concat())
 }
 
-/// Pads a number with leading zeros to a size in bytes.
+/// Pads a number with leading zeros to a size in bytes; `None` if it is longer.
 fn padded(number: &[u8], size: usize) -> Option<Vec<u8>> {
     let zeros = size.checked_sub(number.len())?;
     Some([&vec![0; zeros][..], number].concat())

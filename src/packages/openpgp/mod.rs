@@ -40,10 +40,10 @@ pub struct Certificate {
     signing: Vec<PublicKey>,
 }
 
-/// Packet after a primary key that signatures are about.
+/// Packet after a primary key. The signatures that follow it are over this packet.
 enum About {
     Primary,
-    /// User ID or attribute, in the form that is hashed for signatures about it.
+    /// User ID or attribute, in the form that is hashed for signatures over it.
     User(Vec<u8>),
     Subkey(PublicKey),
     /// Packet of a kind or version that is not supported.
@@ -60,7 +60,7 @@ impl Certificate {
     pub fn read_all(text: &[u8]) -> Result<Vec<Certificate>, Error> {
         let bytes = dearmored(text)?;
         let mut reader = Reader(&bytes);
-        /// Primary key, if it is supported, and the packets after it with the signatures about them.
+        /// Primary key, if it is supported, and the packets after it with the signatures over them.
         type Parts = (Option<PublicKey>, Vec<(About, Vec<Signature>)>);
         let mut all: Vec<Parts> = Vec::new();
         while !reader.0.is_empty() {
@@ -175,7 +175,7 @@ impl Certificate {
     }
 }
 
-/// Returns a user ID or attribute in the form that is hashed for signatures about it.
+/// Returns a user ID or attribute in the form that is hashed for signatures over it.
 fn user(mark: u8, body: &[u8]) -> About {
     match u32::try_from(body.len()) {
         Ok(length) => About::User([&[mark], &length.to_be_bytes()[..], body].concat()),

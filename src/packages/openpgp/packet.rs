@@ -62,8 +62,8 @@ impl<'b> Reader<'b> {
         Ok((head >> 2 & 0x0f, self.take(length)?))
     }
 
-    /// Reads a subpacket of a signature. Returns its critical bit, its type and its content. A signature with an unknown critical
-    /// subpacket must not be relied on.
+    /// Reads a subpacket of a signature. Returns its critical bit, its type and its content. If a critical subpacket has an
+    /// unknown type, the signature must be rejected.
     pub(super) fn subpacket(&mut self) -> Result<(bool, u8, Reader<'b>), Error> {
         let length = self.length(false)?;
         let mut content = Reader(self.take(length)?);

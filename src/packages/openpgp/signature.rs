@@ -1,4 +1,4 @@
-//! Signatures: of documents, and of keys about keys.
+//! OpenPGP signatures: over documents, and over keys (user IDs, subkey bindings, revocations).
 
 use super::Error;
 use super::packet::{Reader, dearmored};
@@ -33,7 +33,7 @@ pub struct Signature {
     lifetime: Option<u64>,
     /// Key ID of the issuer, if it is named.
     issuer: Option<[u8; 8]>,
-    /// Flag that the subject key may sign documents, if there are key flags.
+    /// Key flag that allows the key to sign documents; `None` if the signature has no key flags.
     pub(super) for_signing: Option<bool>,
     /// Signature by the subkey, inside the one that binds it.
     pub(super) embedded: Option<Box<Signature>>,

@@ -18,7 +18,7 @@ const USER: &[u8] = b"Monoform providers serve";
 /// Creation time of the key: the beginning of 2024. It never expires.
 const CREATED: u32 = 1_704_067_200;
 
-/// Signature types: of documents, and of a key and its user ID.
+/// Signature types: over documents, and over a key and its user ID.
 const DOCUMENT: u8 = 0x00;
 const CERTIFICATION: u8 = 0x13;
 
@@ -58,7 +58,7 @@ impl SigningKey {
         Ok(SigningKey { pair, body })
     }
 
-    /// Returns the key in the form that is hashed for signatures about it.
+    /// Returns the key in the form that is hashed for signatures over it.
     fn hashed(&self) -> Vec<u8> {
         let length = u16::try_from(self.body.len()).unwrap_or(u16::MAX).to_be_bytes();
         [&[0x99][..], &length, &self.body].concat()
@@ -75,7 +75,8 @@ impl SigningKey {
     }
 
     fn signature(&self, kind: u8, of: &[u8]) -> Vec<u8> {
-        // Creation time, and the key flag for signing documents (which only matters in signatures of the key).
+        // Creation time, and the key flag for signing documents (which only matters in the signature over the
+        // key itself).
         let created = [&[5, 2][..], &(CREATED + 1).to_be_bytes()].concat();
         let hashed = [&created[..], &[2, 27, 3]].concat();
         let length = u16::try_from(hashed.len()).unwrap_or_default().to_be_bytes();

@@ -25,11 +25,11 @@ use versions::Version;
 
 use super::contents::{Archive, PackageLocation, Packages, Shelf};
 
-/// Plugin protocols in the answers of the registry, which must name some. Which of them a provider speaks is only known when it
-/// is started.
+/// Plugin protocols in the registry's responses, which must name at least one. Which protocols a provider supports is only
+/// known when it is started.
 const PROTOCOLS: [&str; 2] = ["5.0", "6.0"];
 
-/// Answers requests with the packages of a shelf.
+/// Request handler that serves the packages of a [`Shelf`].
 pub struct Answers(pub Arc<Shelf>);
 
 impl Handler for Answers {
@@ -105,7 +105,7 @@ fn provider(host: &str, namespace: &str, ty: &str) -> Option<Provider> {
     Provider::parse(&format!("{host}/{namespace}/{ty}")).ok()
 }
 
-/// Finds the packages of a provider, on a thread that may block.
+/// Finds the packages of a provider. The search reads directories, so it runs on a thread for blocking work.
 async fn packages(shelf: &Arc<Shelf>, provider: &Provider) -> io::Result<Packages> {
     let (shelf, provider) = (shelf.clone(), provider.clone());
     let found = tokio::task::spawn_blocking(move || shelf.packages(&provider)).await;

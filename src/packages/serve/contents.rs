@@ -203,7 +203,7 @@ impl Shelf {
         (out, left_out)
     }
 
-    /// Returns the checksum of a package, for the documents of a mirror.
+    /// Returns the `h1:` checksum of a package, for the documents of a mirror.
     pub(super) async fn hash(self: &Arc<Shelf>, place: &PackageLocation) -> io::Result<String> {
         self.known(place, |shelf| &shelf.hashes, Shelf::new_hash).await
     }
@@ -382,7 +382,7 @@ fn reason(error: PackError) -> io::Error {
     io::Error::other(error)
 }
 
-/// Returns the options of an archived file: stored without compression, since clients wait only seconds for the answer, and
+/// Returns the options of an archived file: stored without compression, since clients wait only seconds for the response, and
 /// without a time, so that a package always gives the same archive.
 fn options(executable: bool, size: u64) -> SimpleFileOptions {
     SimpleFileOptions::default()

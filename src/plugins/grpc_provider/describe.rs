@@ -41,7 +41,7 @@ impl Description {
 pub struct Kept {
     pub store: Arc<SchemaStore>,
     pub package: String,
-    /// Launch of the provider, for schemas that are not stored yet.
+    /// Command line and settings for starting the provider again, if a stored schema turns out to be damaged.
     pub launch: Launch,
 }
 
@@ -62,8 +62,9 @@ impl Kept {
         Description::new(&file.properties.clone(), Arc::new(file))
     }
 
-    /// Starts a process only for its schemas, stores them again and returns them. It runs on a thread of its own, since
-    /// damage of a stored schema is found in code that cannot await a request.
+    /// Starts a process of the provider only to request its schemas. Stores the schemas again and returns them; `None` if the provider
+    /// does not return them. It runs on a thread of its own, since damage of a stored schema is found in code that cannot await a
+    /// request.
     fn answer_of_new_process(&self) -> Option<Answer> {
         let ask = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -146,7 +147,7 @@ impl GrpcProvider {
         Ok(Answer { properties, schemas })
     }
 
-    /// Requests the schemas of identities. Older providers do not implement the request.
+    /// Requests the schemas of identities; `None` if the provider is older and does not implement the request.
     async fn ask_for_identities(&self, started: &Started) -> Result<Option<GetResourceIdentitySchemas>, Diagnostics> {
         let path = started.methods.identity_schemas;
         let request = pb::get_resource_identity_schemas::Request {};

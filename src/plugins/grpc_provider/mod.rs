@@ -203,7 +203,7 @@ impl GrpcProvider {
     }
 }
 
-/// Optional features of the protocol that this client supports.
+/// Returns the optional features of the protocol that this client supports.
 fn capabilities() -> pb::ClientCapabilities {
     pb::ClientCapabilities {
         deferral_allowed: false,

@@ -132,7 +132,7 @@ impl GrpcProvider {
         answer
     }
 
-    /// Returns the stream for a call that can be batched.
+    /// Returns the stream and the method for a call that can be batched; `None` if the call must be sent separately.
     async fn batches_for<'s>(
         &self,
         started: &'s Started,

@@ -107,7 +107,8 @@ fn kind(description: &Description) -> i32 {
     }
 }
 
-/// Schema numbers are signed in messages. They were checked to be positive when they were received.
+/// Converts a number of a schema to the signed type of messages. It was checked to be positive when
+/// it was received.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -30,7 +30,8 @@ const MAGIC: &[u8; 8] = b"mfschema";
 pub(crate) const FORMAT: u32 = 1;
 const PREFIX: usize = 16;
 const HEADER: usize = PREFIX + 32;
-/// Limits for reading and writing; the largest providers have less than a tenth of this.
+/// Limits in bytes of the index and of all schemas, for reading and writing. The largest providers need less than a tenth of
+/// this.
 const MAX_INDEX: usize = 16 << 20;
 const MAX_SCHEMAS: u64 = 256 << 20;
 /// Length of the checksum of each schema, in bytes.

@@ -72,7 +72,7 @@ pub(crate) struct GetResourceIdentitySchemas {
 }
 
 impl GetProviderSchema {
-    /// The schemas, by kind and name.
+    /// Returns the schemas by kind and name.
     pub fn into_schemas(self) -> Table<Bytes> {
         let own = |message: Option<Bytes>| message.map(|message| (Arc::from(""), message)).into_iter().collect();
         let actions = self.actions.into_iter().map(|entry| {

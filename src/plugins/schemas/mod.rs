@@ -1,9 +1,9 @@
 //! The schemas of a provider as it sends them, and their conversion by type.
 //!
-//! The largest providers answer GetProviderSchema with thousands of types and tens of megabytes, of which a configuration
-//! uses a few types. So an answer is taken apart into the encoded schemas of its types ([`Answer`]), and one of them is decoded
-//! when it is first used ([`Described::schema`]). [`file`] is the form in which they are kept, [`store`] the directory of the
-//! user with one such file for each provider package. [`planned`] are the schemas that a saved plan carries.
+//! The largest providers answer GetProviderSchema with thousands of types and tens of megabytes, of which a configuration uses
+//! a few types. So an answer is split into the encoded schemas of its types ([`Answer`]), and each is decoded when it is first
+//! used ([`Described::schema`]). [`file`] is the format in which they are stored on disk, [`store`] the directory of the user
+//! with one such file for each provider package. [`planned`] are the schemas that a saved plan carries.
 
 mod encode;
 mod file;
@@ -94,12 +94,12 @@ pub(crate) struct Answer {
     pub schemas: Table<Bytes>,
 }
 
-/// Access to encoded schemas.
+/// Source of encoded schemas: an answer in memory, or a schema file.
 pub(crate) trait Encoded: Send + Sync + 'static {
     /// Returns a schema; `None` if there is none of this name, or if it can no longer be read.
     fn schema(&self, kind: Kind, name: &str) -> Option<Bytes>;
 
-    /// The names of all schemas of a kind.
+    /// Returns the names of all schemas of a kind.
     fn names(&self, kind: Kind) -> Vec<Arc<str>>;
 }
 

@@ -135,7 +135,8 @@ fn likeness(one: &Value, other: &Value) -> f64 {
     }
 }
 
-/// Returns the names of an object's attributes or of a map's elements.
+/// Returns the names of an object's attributes or of a map's elements; `None` for other values, null and unknown ones
+/// included.
 fn entries(value: &Value) -> Option<Vec<&str>> {
     if matches!(value.kind(), Kind::Null | Kind::Unknown(_)) {
         return None;

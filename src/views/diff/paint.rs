@@ -28,7 +28,6 @@ impl Text {
         }
     }
 
-    /// Appends text.
     pub(super) fn push(&mut self, text: &str) -> &mut Text {
         self.out.push_str(text);
         self

@@ -63,7 +63,7 @@ pub(super) struct Pair<'v> {
     pub(super) is_sensitive: bool,
     /// Paths whose change requires replacement.
     pub(super) replace: Paths<'v>,
-    /// Paths that are relevant.
+    /// Paths that decide whether a part of drift is shown: those of attributes that may have led to planned changes.
     pub(super) relevant: Paths<'v>,
     /// Shows sensitive values.
     pub(super) revealed: bool,
@@ -180,7 +180,7 @@ impl<'v> Pair<'v> {
         !self.has_before() && !self.has_after()
     }
 
-    /// Returns the initial action of a value whose parts decide the final one.
+    /// Returns the action of a value before its parts are compared. Their actions are then combined with it ([`Act::with`]).
     pub(super) fn initial(&self) -> Act {
         match (self.has_before(), self.has_after()) {
             (false, true) => Act::Create,

@@ -145,7 +145,8 @@ impl Writer<'_> {
         self.text.ink(Ink::Reset).push("\n");
     }
 
-    /// Writes the drift, if it is relevant. Returns true if it is.
+    /// Writes the drift that may have led to planned changes; in a refresh-only plan, all drift. Returns
+    /// true if any was written.
     fn drift(&mut self, nothing_planned: bool) -> bool {
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if nothing_planned && !refresh_only {
@@ -393,7 +394,7 @@ impl Writer<'_> {
     }
 }
 
-/// Describes the change of an output whose value stays: only its sensitivity changes.
+/// Returns the note on an output of which only the sensitivity changes; `None` if its value changes, too.
 fn visibility(change: &OutputChange) -> Option<&'static str> {
     let stays = change.action == Action::Update
         && change.before.clone().unmark_deep().0 == change.after.clone().unmark_deep().0;

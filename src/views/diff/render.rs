@@ -9,7 +9,7 @@ use super::signs::{Options, scalar};
 use super::strings;
 use super::tree::{Act, Block, Blocks, Body, Node, Secret};
 
-/// Attributes that identify an object for users, shown even if they do not change.
+/// Attributes by which users recognize an object. They are shown even if they do not change.
 const TELLING: [&str; 3] = ["id", "name", "tags"];
 
 impl Text {
@@ -203,7 +203,8 @@ fn list(text: &mut Text, node: &Node<'_>, items: &[Node<'_>], context: bool, ind
     text.close("]", indent, options).null_suffix(node.act, options);
 }
 
-/// Decides where a forced replacement is noted: for collections of nested objects at each element, otherwise once.
+/// Returns whether a forced replacement is noted here, and the options for the parts. For collections of nested objects
+/// it is noted at each element instead.
 fn replacement(node: &Node<'_>, nested: bool, options: Options) -> (bool, Options) {
     let inner = Options {
         no_null: true,

@@ -10,11 +10,12 @@ use super::sequence;
 use super::signs::{Options, scalar};
 use super::tree::{Act, Body, Node};
 
-/// Length in bytes from which only the difference of a one-line text is written.
+/// Length in bytes from which a change of a one-line text is abridged to the difference.
 const LONG: usize = 160;
-/// Number of characters written around a difference.
+/// Number of unchanged characters written on each side of a difference.
 const AROUND: usize = 20;
-/// Limit of the characters of a difference.
+/// Maximum number of characters of an abridged string; the middle of a longer one is replaced by an
+/// ellipsis.
 const MIDDLE: usize = 120;
 /// Number of lines written around a changed line.
 const CONTEXT: usize = 3;

@@ -54,7 +54,8 @@ fn range(range: &Range) -> Json {
     json!({"filename": &*range.file, "start": position(range.start), "end": position(range.end)})
 }
 
-/// Returns the source lines of a diagnostic's range, with the offsets to highlight.
+/// Returns the source lines of a diagnostic's range, with the offsets to highlight;
+/// `None` if it has no range, or the file's text is not known.
 fn snippet(diagnostic: &Diagnostic, sources: &SourceMap) -> Option<Json> {
     let found = snippet::snippet(diagnostic, sources)?;
     let values: Vec<Json> = diagnostic

@@ -54,7 +54,8 @@ pub const DOCUMENTS: &[Document] = &[
     document!("workspace-list", "workspace list -json"),
 ];
 
-/// Finds a document by its name, or by the words of its command.
+/// Returns the document with this name, or with the name of this command; `None` if there
+/// is none.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Document> {
     let name = name.replace(' ', "-");

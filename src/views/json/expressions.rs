@@ -59,7 +59,8 @@ pub(super) fn body_expressions(body: &Body, schema: &BlockSchema) -> Json {
     Json::Object(out)
 }
 
-/// Returns the expression of an attribute that is a list or set of objects in the schema, and blocks in the configuration.
+/// Returns the expression of an attribute that the schema defines as a list or set of objects and the configuration writes as
+/// blocks; `None` if there are no such blocks.
 fn attribute_of_blocks(body: &Body, name: &Arc<str>, attribute: &AttributeSchema) -> Option<Json> {
     let block = written_as_blocks(attribute)?;
     let blocks: Vec<_> = body.blocks.iter().filter(|b| b.ty == *name).cloned().collect();
@@ -118,7 +119,8 @@ pub(super) fn expression(expr: &Expr) -> Json {
         .into()
 }
 
-/// Returns the names in a reference: the complete one, followed by each shorter form, as in Terraform.
+/// Returns the names under which a document lists a reference: the complete one, followed by each shorter form, as in
+/// Terraform.
 fn prefixes(reference: &Reference) -> Vec<String> {
     let subject = reference.subject.to_string();
     let mut text = subject.clone();

@@ -179,7 +179,7 @@ pub fn change(change: &ResourceChange) -> Json {
         .into()
 }
 
-/// Returns the words that documents have for an action: two for a replacement.
+/// Returns an action in the words of documents: one word, or two for a replacement.
 #[must_use]
 pub fn actions(action: Action) -> Json {
     action.steps().iter().map(|step| step.word()).collect()

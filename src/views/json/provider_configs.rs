@@ -162,7 +162,8 @@ impl ProviderConfigs {
         });
     }
 
-    /// Follows the callers of an entry to the entry that the provider comes from, and returns its key.
+    /// Follows the callers of an entry to the entry that the provider comes from, and returns its key; `None` if no entry of
+    /// this key has the provider.
     fn source(&self, start: &str, provider: &Provider) -> Option<String> {
         let mut at = self.0.get_key_value(start).filter(|(_, e)| e.provider == *provider)?;
         while let Some(parent) = &at.1.parent {

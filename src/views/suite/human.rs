@@ -55,7 +55,7 @@ fn word(status: Status, style: Style) -> String {
 }
 
 impl Human {
-    /// Returns the view. `verbose` shows plans and states.
+    /// Returns the view. With `verbose` it shows plans and states; with `compact`, warnings as summaries only.
     #[must_use]
     pub fn new(ui: Arc<Ui>, sources: SourceMap, verbose: bool, compact: bool) -> Human {
         Human {

@@ -97,7 +97,7 @@ fn pieces(template: &str) -> Result<Vec<Piece<'_>>, Mistake> {
     }
 }
 
-/// Returns the position of `}}` outside of texts in quotes.
+/// Returns the position of the next `}}` that is neither in a quoted text nor in a comment; `None` if there is none.
 fn end_of_braces(text: &str) -> Option<usize> {
     if text.trim_start_matches(['-', ' ']).starts_with("/*") {
         return text.find("*/").and_then(|at| Some(at + text.get(at..)?.find("}}")?));

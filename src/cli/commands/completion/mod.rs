@@ -124,7 +124,7 @@ fn shown(found: &candidates::Candidate, line: &line::Line, shell: Shell) -> Stri
     format!("{}\n", line::quoted(part, line.quote))
 }
 
-/// Returns the directory of the line's -chdir.
+/// Returns the value of -chdir in a line, if it has this option.
 pub fn directory(text: &str) -> Option<String> {
     let words = line::Line::parse(text).words;
     let globals = words.iter().take_while(|word| word.starts_with('-'));

@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// Returns the schema of a type of this kind.
+    /// Returns the schema of a type of this kind; `None` if the provider has no such type.
     pub(super) fn schema<'s>(self, schema: &'s ProviderSchema, name: &str) -> Option<&'s Schema> {
         match self {
             Kind::Resource => schema.resources.get(name),

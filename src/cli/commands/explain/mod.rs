@@ -172,7 +172,7 @@ fn nearest(subject: &Subject, wanted: &str) -> String {
     suggest(wanted, all.iter().map(String::as_str)).map_or_else(String::new, |near| format!(" Did you mean {near}?"))
 }
 
-/// Returns the configured resource that an address refers to.
+/// Returns the configured resource that an address refers to; `None` for the address of a module.
 fn configured(target: &Target) -> Option<ConfigResource> {
     match target {
         Target::ConfigResource(resource) => Some(resource.clone()),

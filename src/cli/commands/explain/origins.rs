@@ -15,7 +15,7 @@ use syntax::{Diagnostics, Range, SourceMap};
 
 /// Limit of the length of a chain of references.
 const DEEPEST: usize = 12;
-/// Limit of the number of references.
+/// Limit of the references that are traced for one argument.
 const MOST: usize = 500;
 
 /// Origin of one argument's value.
@@ -44,7 +44,7 @@ pub(super) struct Source {
     pub sources: Vec<Source>,
 }
 
-/// Resolves references.
+/// Traces references down to variables, resources and literals.
 pub(super) struct Tracer<'t> {
     pub config: &'t Config,
     pub values: &'t VariableValues,
@@ -170,7 +170,7 @@ impl<'t> Tracer<'t> {
         }
     }
 
-    /// Returns the source text of a range.
+    /// Returns the source text of a range; `None` if the text of the file is not known.
     pub(super) fn text(&self, range: &Range) -> Option<String> {
         let file = self.files.get(&range.file)?;
         let from = usize::try_from(range.start.byte).ok()?;

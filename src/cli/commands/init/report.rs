@@ -14,7 +14,7 @@ use crate::downloads;
 use crate::session::Session;
 use views::wrap::wrapped;
 
-/// Reports a step.
+/// Prints a step of the installation of providers.
 pub(super) fn print_step(session: &Session, step: &Step<'_>) {
     match step {
         Step::Finding(provider, constraints) => {

@@ -16,7 +16,7 @@ use super::{Arguments, print_step, say, space};
 use crate::plugin_source::{origins, requirements};
 use crate::session::Session;
 
-/// Returns the provider of the configuration's state store.
+/// Returns the provider of the configuration's state store; `None` if there is no `state_store` block.
 pub(super) fn provider(config: &Config) -> Option<&Provider> {
     let backend = config.root.module.backend.as_ref()?;
     backend.provider.as_ref().map(|store| &store.provider)

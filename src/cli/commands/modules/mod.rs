@@ -76,7 +76,7 @@ fn calls(node: &ModuleNode) -> Vec<Tree> {
     node.children.iter().map(line).collect()
 }
 
-/// Lists the calls only, as other tools expect.
+/// Adds the module calls below a node, depth first. The root module has no entry, as other tools expect.
 fn list(node: &ModuleNode, out: &mut Vec<Json>) {
     for (name, child) in &node.children {
         out.push(json!({

@@ -132,7 +132,7 @@ fn made(session: &Session, out: &Path, size: u64, index: &pack::index::Index) ->
     )))
 }
 
-/// Returns the reason why a CLI configuration file must not be put into a pack, as a clause.
+/// Returns the reason why a CLI configuration file must not be put into a pack, as a clause; `None` if it may be.
 fn not_to_be_carried(file: &Path) -> Option<String> {
     match std::fs::read_to_string(file) {
         Ok(text) => packages::cli_config::not_to_be_carried(&text),
@@ -311,7 +311,8 @@ fn gather(
     fetching(session, async || catalog.gather(&request, &mut emit).await)
 }
 
-/// Combines the contents of the `-from` packs with the collected packages, which replace equal ones.
+/// Combines the contents of the `-from` packs with the collected contents. A collected entry replaces the entry of a pack for the
+/// same provider, version and platform, for the same module address, or with the same configuration name.
 fn contents<'p>(from: &'p [Pack], gathered: Gathered, cli_config: Option<PathBuf>) -> Result<Contents<'p>, PackError> {
     let mut contents = Contents::default();
     for pack in from {

@@ -108,7 +108,8 @@ fn file_name(path: &Path) -> Option<&str> {
     path.file_name().and_then(|name| name.to_str())
 }
 
-/// Returns the name of the provider from that of an executable: `terraform-provider-NAME`, perhaps with a version.
+/// Returns NAME from the file name of an executable, `terraform-provider-NAME`, perhaps with a version; `None` for
+/// other names.
 fn provider_name(file: &str) -> Option<&str> {
     let rest = file.strip_prefix(PREFIX)?;
     let rest = rest.strip_suffix(".exe").unwrap_or(rest);

@@ -176,7 +176,8 @@ fn executables(session: &Session, arguments: &Arguments) -> Result<Executables, 
     }
 }
 
-/// Returns the provider address for the mirror. `-mirror` and `-source` must be set together.
+/// Returns the provider address for the mirror; `None` if neither `-mirror` nor `-source` is set. Setting
+/// only one of them is an error.
 fn address(arguments: &Arguments) -> Result<Option<Provider>, Failure> {
     match (&arguments.mirror, &arguments.source) {
         (None, None) => Ok(None),

@@ -280,7 +280,7 @@ async fn wanted(request: Request<Incoming>) -> Result<Wanted, Reply> {
     Ok(change(read_body(request, LARGEST_RECORD).await?))
 }
 
-/// Returns the lock's ID in a query: `?ID=…`.
+/// Returns the lock's ID in a query (`?ID=…`); `None` if it has none.
 fn lock_id(query: Option<&str>) -> Option<String> {
     let id = query?.split('&').find_map(|part| part.strip_prefix("ID="))?;
     (!id.is_empty()).then(|| id.to_owned())

@@ -71,7 +71,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::text(text))
 }
 
-/// Returns the state after the run of `-at`.
+/// Returns the state after the run that `-at` names; `None` without the flag.
 fn earlier(session: &Session, arguments: &Arguments) -> Result<Option<State>, Failure> {
     let Some(run) = &arguments.at else { return Ok(None) };
     if arguments.state.is_some() {

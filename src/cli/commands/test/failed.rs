@@ -46,7 +46,8 @@ pub(super) fn read(session: &Session) -> Result<BTreeSet<String>, Diagnostic> {
     }
 }
 
-/// Records the results of files; results of others stay. If nothing has failed yet, nothing is written.
+/// Records which of these files failed; the entries of other files stay. If no file has failed and
+/// there is no record, nothing is written.
 pub(super) fn note(session: &Session, done: &[(Arc<str>, Status)]) {
     let path = path(session);
     let there = path.exists();

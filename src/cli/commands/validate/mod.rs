@@ -128,7 +128,7 @@ fn enter(session: &Session, dir: &str) -> Result<Session, Failure> {
     }))
 }
 
-/// Returns the reason why these flags exclude each other.
+/// Returns the reason why these flags exclude each other; `None` if they can be combined.
 fn incompatible(arguments: &Arguments) -> Option<&'static str> {
     match arguments {
         Arguments {

@@ -39,7 +39,7 @@ pub(super) struct Page {
 pub(super) struct Entry {
     pub title: String,
     pub kind: &'static str,
-    /// File with an anchor.
+    /// File name of the page; for a part of it, followed by `#` and an anchor.
     pub address: String,
     pub about: String,
     /// Further words by which the search finds the entry.
