@@ -96,7 +96,9 @@ pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<Availa
                 }),
             }),
             // One version that cannot be parsed must not hide all other versions.
-            Err(_) => tracing::warn!(%provider, version = one.version, "a version of a registry that is none"),
+            Err(_) => {
+                tracing::warn!(%provider, version = one.version, "the registry lists a version that is not a semantic version")
+            }
         }
     }
     Ok(out)
