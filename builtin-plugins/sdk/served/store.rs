@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::diag::{Diagnostics, Result};
 use crate::guard::{guarded, guarded_now};
-use crate::schema::Compiled;
+use crate::schema::{Compiled, Described, Schema};
 use crate::state_store::{AnyStateStore, StateClient, WorkspaceSupport};
 use crate::wire::{Wire, decode};
 
@@ -13,16 +13,22 @@ pub(super) struct ServedStore {
     client: RwLock<Option<(Arc<dyn StateClient>, usize)>>,
 }
 
+impl Described for ServedStore {
+    fn declared(&self) -> Schema {
+        self.store.declared()
+    }
+
+    fn schema(&self) -> &Compiled {
+        self.store.schema()
+    }
+}
+
 impl ServedStore {
     pub fn new(store: AnyStateStore) -> ServedStore {
         ServedStore {
             store,
             client: RwLock::new(None),
         }
-    }
-
-    pub fn schema(&self) -> &Compiled {
-        self.store.schema()
     }
 
     /// Returns the client and the agreed size of pieces, once the store is configured.
