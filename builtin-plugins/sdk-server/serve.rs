@@ -18,13 +18,12 @@ use system::Interrupt;
 use system::listening::{Listener, Socket};
 use system::processes::Parent;
 use system::signals::Interrupts;
-use tonic::service::Routes;
-use tonic::transport::Server;
 
 use crate::auxiliary::{Auxiliary, Shutdown};
 use crate::handshake::{self, Asked};
-use crate::limits::{CONNECTION_WINDOW, MESSAGE_LIMIT, STREAM_WINDOW};
+use crate::limits::MESSAGE_LIMIT;
 use crate::listen;
+use crate::routes::Routes;
 use crate::state_store::OneStore;
 use crate::tls::{Tls, TlsError};
 use crate::{debug, log, provider, provisioner_service};
@@ -96,9 +95,9 @@ fn provider_routes(served: ServedProvider, version: u32, shutdown: Shutdown) -> 
     let calls = served.calls().clone();
     let service = provider::Service::new(Arc::new(served));
     let routes = if version == 6 {
-        Routes::new(provider::ProviderService::<6>(service.clone()))
+        Routes::default().add(provider::ProviderService::<6>(service.clone()))
     } else {
-        Routes::new(provider::ProviderService::<5>(service.clone()))
+        Routes::default().add(provider::ProviderService::<5>(service.clone()))
     };
     // A service beside the protocol's, under a name of its own: hosts that do not know it never call it.
     let batches = ProviderCallsServer::new(provider::Batches { service, shutdown })
@@ -106,7 +105,7 @@ fn provider_routes(served: ServedProvider, version: u32, shutdown: Shutdown) -> 
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT);
     Services {
-        routes: routes.add_service(batches),
+        routes: routes.add(batches),
         calls,
     }
 }
@@ -115,7 +114,7 @@ fn provisioner_routes<P: Provisioner>(provisioner: ServedProvisioner<P>) -> Serv
     let calls = Calls::new();
     let service = provisioner_service::Service::new(provisioner, calls.clone());
     let server = tfplugin5::provisioner_server::ProvisionerServer::new(service);
-    let routes = Routes::new(
+    let routes = Routes::default().add(
         server
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT),
@@ -138,8 +137,6 @@ enum ServeError {
     Signals(io::Error),
     #[error("cannot start: {0}")]
     Runtime(io::Error),
-    #[error("the server failed: {0}")]
-    Server(#[from] tonic::transport::Error),
 }
 
 /// Returns an environment variable that is valid Unicode.
@@ -209,7 +206,8 @@ fn start(
 
         // One client must not end the plugin for the others.
         let asked_to_end = by_hand_for.map_or_else(|| shutdown.clone(), |_| Shutdown::new());
-        run(socket.listener, tls, services, Auxiliary(asked_to_end), shutdown).await
+        run(socket.listener, tls, services, Auxiliary(asked_to_end), shutdown).await;
+        Ok(())
     });
     // Blocking work that is still going on ends with the process.
     runtime.shutdown_background();
@@ -217,33 +215,18 @@ fn start(
 }
 
 /// Serves until the shutdown signal is set.
-async fn run(
-    listener: Listener,
-    tls: Option<Tls>,
-    services: Services,
-    auxiliary: Auxiliary,
-    shutdown: Shutdown,
-) -> Result<(), ServeError> {
+async fn run(listener: Listener, tls: Option<Tls>, services: Services, auxiliary: Auxiliary, shutdown: Shutdown) {
     let Services { routes, calls } = services;
     let routes = routes
-        .add_service(GrpcBrokerServer::new(auxiliary.clone()))
-        .add_service(GrpcControllerServer::new(auxiliary.clone()))
-        .add_service(GrpcStdioServer::new(auxiliary.clone()))
-        .add_service(HealthServer::new(auxiliary));
+        .add(GrpcBrokerServer::new(auxiliary.clone()))
+        .add(GrpcControllerServer::new(auxiliary.clone()))
+        .add(GrpcStdioServer::new(auxiliary.clone()))
+        .add(HealthServer::new(auxiliary));
     let connections = listen::connections(listener, tls.map(|tls| tls.config));
-    let server = Server::builder()
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .add_routes(routes)
-        .serve_with_incoming_shutdown(connections, {
-            let shutdown = shutdown.clone();
-            async move { shutdown.begun().await }
-        });
     let ended = async {
-        let result = server.await;
+        routes.serve(connections, shutdown.clone()).await;
         // Calls whose callers have disconnected may still be running.
         calls.idle().await;
-        result
     };
     // go-plugin kills a plugin two seconds after it has asked it to end: calls have to be over before that.
     let too_late = async {
@@ -252,8 +235,8 @@ async fn run(
         tokio::time::sleep(GRACE).await;
     };
     tokio::select! {
-        result = ended => Ok(result?),
-        () = too_late => Ok(()),
+        () = ended => {}
+        () = too_late => {}
     }
 }
 
