@@ -6,11 +6,10 @@ use system::listening::Socket;
 use crate::handshake::Asked;
 
 impl Asked {
-    /// Returns the settings of a plugin that was started by hand. It serves its highest protocol version, without TLS, to every client that
-    /// can open the socket.
-    pub fn without_host(served: &[u32]) -> Asked {
+    /// Returns the settings of a plugin that was started by hand, for every client that can reach the socket.
+    pub fn without_host(version: u32) -> Asked {
         Asked {
-            version: served.iter().max().copied().unwrap_or_default(),
+            version,
             client_certificate: None,
             socket_dir: None,
             socket_group: None,

@@ -21,6 +21,7 @@
 
 mod actions;
 mod auxiliary;
+mod certificate;
 mod debug;
 mod handshake;
 mod limits;
@@ -30,6 +31,7 @@ mod log;
 mod messages;
 mod provider;
 mod provisioner_service;
+mod routes;
 mod serve;
 mod state_store;
 mod threads;

@@ -12,18 +12,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::Connected;
 
 /// A connection, encrypted or not.
 pub(crate) enum Connection {
     Plain(Stream),
     Encrypted(Box<TlsStream<Stream>>),
-}
-
-impl Connected for Connection {
-    type ConnectInfo = ();
-    fn connect_info(&self) {}
 }
 
 impl AsyncRead for Connection {
@@ -58,11 +51,11 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Returns a stream of the connections to a socket. A client that fails authentication is omitted.
-pub(crate) fn connections(
-    listener: Listener,
-    tls: Option<Arc<ServerConfig>>,
-) -> ReceiverStream<io::Result<Connection>> {
+/// Connections of a socket, as they come.
+pub(crate) type Connections = mpsc::Receiver<Connection>;
+
+/// Returns the connections of a socket. A client that fails authentication is left out.
+pub(crate) fn connections(listener: Listener, tls: Option<Arc<ServerConfig>>) -> Connections {
     let (sender, receiver) = mpsc::channel(4);
     let acceptor = tls.map(TlsAcceptor::from);
     tokio::spawn(async move {
@@ -89,9 +82,9 @@ pub(crate) fn connections(
                         }
                     },
                 };
-                drop(sender.send(Ok(connection)).await);
+                drop(sender.send(connection).await);
             });
         }
     });
-    ReceiverStream::new(receiver)
+    receiver
 }

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
+use std::time::SystemTime;
 
 use monoform_sdk::Json;
 use monoform_sdk::guard::watch_panics;
@@ -110,8 +111,8 @@ impl Subscriber for Log {
             true => BTreeMap::new(),
             false => self.spans.fields(event.parent()),
         };
-        let text = line(event, around, &format!("{:.6}", jiff::Timestamp::now()));
-        // A failure to write is ignored: there is no other place to report it.
+        let text = line(event, around, &gotext::instant::rfc3339_micro(SystemTime::now()));
+        // Standard error is the only place to report to.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
 

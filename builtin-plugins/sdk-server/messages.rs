@@ -8,7 +8,7 @@ macro_rules! messages {
         use monoform_sdk::cty::{self, Path, Type};
         pub(crate) use $pb as pb;
         use monoform_sdk::guard::reported;
-        use monoform_sdk::schema::{Attribute, Block, Compiled, NestedBlock, Nesting, Text};
+        use monoform_sdk::schema::{Attribute, Block, NestedBlock, Nesting, Schema, Text};
         use monoform_sdk::wire::Wire;
         use monoform_sdk::{Diagnostic, Diagnostics, Function, Parameter, Severity};
 
@@ -63,8 +63,7 @@ macro_rules! messages {
             cty::json::type_text(ty).into_bytes()
         }
 
-        pub(crate) fn schema(compiled: &Compiled) -> pb::Schema {
-            let schema = &compiled.schema;
+        pub(crate) fn schema(schema: &Schema) -> pb::Schema {
             pb::Schema {
                 version: schema.version,
                 block: Some(block(&schema.root, schema.version)),

@@ -38,7 +38,7 @@ impl<P: Provisioner> pb::provisioner_server::Provisioner for Service<P> {
         _: Request<pb::get_provisioner_schema::Request>,
     ) -> Result<Response<pb::get_provisioner_schema::Response>, Status> {
         Ok(Response::new(pb::get_provisioner_schema::Response {
-            provisioner: Some(schema(self.provisioner.schema())),
+            provisioner: Some(schema(&self.provisioner.declared())),
             ..Default::default()
         }))
     }

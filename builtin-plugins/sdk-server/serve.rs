@@ -18,13 +18,12 @@ use system::Interrupt;
 use system::listening::{Listener, Socket};
 use system::processes::Parent;
 use system::signals::Interrupts;
-use tonic::service::Routes;
-use tonic::transport::Server;
 
 use crate::auxiliary::{Auxiliary, Shutdown};
 use crate::handshake::{self, Asked};
-use crate::limits::{CONNECTION_WINDOW, MESSAGE_LIMIT, STREAM_WINDOW};
+use crate::limits::MESSAGE_LIMIT;
 use crate::listen;
+use crate::routes::Routes;
 use crate::state_store::OneStore;
 use crate::tls::{Tls, TlsError};
 use crate::{debug, log, provider, provisioner_service};
@@ -61,25 +60,13 @@ pub fn serve_state_store(name: &'static str, store: impl StateStore) -> ExitCode
 /// A client in Python or C++ must set the channel argument `grpc.default_authority`. By default, these derive the authority from the path
 /// of the socket, in a form that RFC 3986 does not allow and the HTTP/2 library refuses.
 pub fn debug_provider<P: Provider>(address: &str, provider: P) -> ExitCode {
-    match ready(provider) {
-        Ok(provider) => {
-            log::start(variable);
-            let asked = Asked::without_host(provider.protocols());
-            end(start(&asked, Some(address), |version, shutdown| {
-                provider_routes(provider, version, shutdown)
-            }))
-        }
-        Err(code) => code,
-    }
-}
-
-/// Compiles a provider's schemas, and returns an error if they are invalid.
-fn ready<P: Provider>(provider: P) -> Result<ServedProvider, ExitCode> {
     let provider = ServedProvider::new(provider);
-    match provider.problems() {
-        [] => Ok(provider),
-        problems => Err(end(Err(ServeError::Schema(list(problems))))),
-    }
+    log::start(variable);
+    // All hosts that can use a running provider speak the highest version, which supports every schema.
+    let asked = Asked::without_host(6);
+    end(start(&asked, Some(address), |version, shutdown| {
+        provider_routes(provider, version, shutdown)
+    }))
 }
 
 fn list(problems: &[String]) -> String {
@@ -108,9 +95,9 @@ fn provider_routes(served: ServedProvider, version: u32, shutdown: Shutdown) -> 
     let calls = served.calls().clone();
     let service = provider::Service::new(Arc::new(served));
     let routes = if version == 6 {
-        Routes::new(provider::ProviderService::<6>(service.clone()))
+        Routes::default().add(provider::ProviderService::<6>(service.clone()))
     } else {
-        Routes::new(provider::ProviderService::<5>(service.clone()))
+        Routes::default().add(provider::ProviderService::<5>(service.clone()))
     };
     // An additional service under a name of its own, which hosts that do not know it never call.
     let batches = ProviderCallsServer::new(provider::Batches { service, shutdown })
@@ -118,7 +105,7 @@ fn provider_routes(served: ServedProvider, version: u32, shutdown: Shutdown) -> 
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT);
     Services {
-        routes: routes.add_service(batches),
+        routes: routes.add(batches),
         calls,
     }
 }
@@ -127,7 +114,7 @@ fn provisioner_routes<P: Provisioner>(provisioner: ServedProvisioner<P>) -> Serv
     let calls = Calls::new();
     let service = provisioner_service::Service::new(provisioner, calls.clone());
     let server = tfplugin5::provisioner_server::ProvisionerServer::new(service);
-    let routes = Routes::new(
+    let routes = Routes::default().add(
         server
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT),
@@ -150,8 +137,6 @@ enum ServeError {
     Signals(io::Error),
     #[error("cannot start: {0}")]
     Runtime(io::Error),
-    #[error("the server failed: {0}")]
-    Server(#[from] tonic::transport::Error),
 }
 
 /// Returns the value of an environment variable; `None` if it is unset or not valid Unicode.
@@ -221,41 +206,27 @@ fn start(
 
         // A plugin started by hand serves several clients, so the request of one client to end it has no effect.
         let asked_to_end = by_hand_for.map_or_else(|| shutdown.clone(), |_| Shutdown::new());
-        run(socket.listener, tls, services, Auxiliary(asked_to_end), shutdown).await
+        run(socket.listener, tls, services, Auxiliary(asked_to_end), shutdown).await;
+        Ok(())
     });
     // Does not wait for blocking work, which ends with the process.
     runtime.shutdown_background();
     result
 }
 
-/// Serves until the shutdown signal is set and all calls have ended, or [`GRACE`] has passed.
-async fn run(
-    listener: Listener,
-    tls: Option<Tls>,
-    services: Services,
-    auxiliary: Auxiliary,
-    shutdown: Shutdown,
-) -> Result<(), ServeError> {
+/// Serves until the shutdown signal is set.
+async fn run(listener: Listener, tls: Option<Tls>, services: Services, auxiliary: Auxiliary, shutdown: Shutdown) {
     let Services { routes, calls } = services;
     let routes = routes
-        .add_service(GrpcBrokerServer::new(auxiliary.clone()))
-        .add_service(GrpcControllerServer::new(auxiliary.clone()))
-        .add_service(GrpcStdioServer::new(auxiliary.clone()))
-        .add_service(HealthServer::new(auxiliary));
+        .add(GrpcBrokerServer::new(auxiliary.clone()))
+        .add(GrpcControllerServer::new(auxiliary.clone()))
+        .add(GrpcStdioServer::new(auxiliary.clone()))
+        .add(HealthServer::new(auxiliary));
     let connections = listen::connections(listener, tls.map(|tls| tls.config));
-    let server = Server::builder()
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .add_routes(routes)
-        .serve_with_incoming_shutdown(connections, {
-            let shutdown = shutdown.clone();
-            async move { shutdown.begun().await }
-        });
     let ended = async {
-        let result = server.await;
-        // The server does not wait for calls whose clients have disconnected, so they may still be running.
+        routes.serve(connections, shutdown.clone()).await;
+        // Calls whose callers have disconnected may still be running.
         calls.idle().await;
-        result
     };
     // go-plugin kills a plugin two seconds after requesting its end, so all calls must have ended before that.
     let too_late = async {
@@ -264,8 +235,8 @@ async fn run(
         tokio::time::sleep(GRACE).await;
     };
     tokio::select! {
-        result = ended => Ok(result?),
-        () = too_late => Ok(()),
+        () = ended => {}
+        () = too_late => {}
     }
 }
 

@@ -4,31 +4,32 @@
 //! environment of the plugin, and reads the plugin's certificate from the first line of its output. The plugin's certificate still has the
 //! form that Go's verifier requires: a CA certificate for the name `localhost`.
 //!
-//! *ring* does everything that needs random numbers (keys, signatures, key exchange), because it takes them from the operating system.
-//! AWS-LC does the rest, including the verification of client signatures, whose P-521 keys *ring* does not support. The random numbers of
-//! AWS-LC are not used: it first collects entropy for them, which would add 30 ms to every start of a plugin. An environment variable can
-//! switch that off only when AWS-LC is built, which a library cannot control.
+//! All of it is *ring*'s, which needs no time to collect entropy when a plugin starts. go-plugin's clients have keys of P-521,
+//! which *ring* does not have: their signatures are verified by the crate `p521`.
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa};
-use ring::rand::{SecureRandom as _, SystemRandom};
-use ring::{agreement, signature};
+use ::ring::rand::{SecureRandom as _, SystemRandom};
+use ::ring::signature;
+use p521::ecdsa::signature::Verifier as _;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{
-    ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup,
-    WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls12_signature, verify_tls13_signature,
+    GetRandomFailed, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{
+    AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm, UnixTime, alg_id,
+};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName as Subject, NamedGroup, PeerMisbehaved, ServerConfig,
-    SignatureAlgorithm, SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName as Subject, ServerConfig, SignatureAlgorithm,
+    SignatureScheme,
 };
 
-/// TLS settings and certificate of the plugin.
+use crate::certificate::self_signed;
+
+/// Server side of the encryption.
 pub(crate) struct Tls {
     /// The configuration for a listener.
     pub config: Arc<ServerConfig>,
@@ -43,8 +44,6 @@ pub(crate) enum TlsError {
     ClientCertificate(rustls::pki_types::pem::Error),
     #[error("cannot make a key: the operating system gives no random numbers")]
     Key,
-    #[error("cannot make a certificate: {0}")]
-    Certificate(#[from] rcgen::Error),
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
@@ -55,9 +54,9 @@ impl Tls {
         let client =
             CertificateDer::from_pem_slice(client_certificate.as_bytes()).map_err(TlsError::ClientCertificate)?;
         let key = ServerKey::generate().ok_or(TlsError::Key)?;
-        let certificate = parameters()?.self_signed(&key)?.der().clone();
+        let certificate = key.certificate().map(CertificateDer::from).ok_or(TlsError::Key)?;
 
-        let provider = crypto_provider();
+        let provider = ring::default_provider();
         let verifier = ExactClient {
             certificate: client,
             algorithms: provider.signature_verification_algorithms,
@@ -76,93 +75,29 @@ impl Tls {
     }
 }
 
-fn parameters() -> Result<CertificateParams, rcgen::Error> {
-    use rcgen::KeyUsagePurpose::{DigitalSignature, KeyAgreement, KeyCertSign, KeyEncipherment};
-    // go-plugin uses this certificate as the only root, and `localhost` as the server name. So it must be a CA certificate with that name.
-    let mut parameters = CertificateParams::new(vec!["localhost".to_owned()])?;
-    parameters.distinguished_name = DistinguishedName::new();
-    parameters.distinguished_name.push(DnType::CommonName, "localhost");
-    parameters.distinguished_name.push(DnType::OrganizationName, "Monoform");
-    parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    parameters.key_usages = vec![DigitalSignature, KeyEncipherment, KeyAgreement, KeyCertSign];
-    parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
-    Ok(parameters)
-}
-
-fn crypto_provider() -> CryptoProvider {
-    CryptoProvider {
-        kx_groups: vec![&X25519, &P256],
-        secure_random: &OperatingSystem,
-        ..aws_lc_rs::default_provider()
-    }
-}
-
-/// Random numbers from the operating system.
-#[derive(Debug)]
-struct OperatingSystem;
-
-impl SecureRandom for OperatingSystem {
-    fn fill(&self, buffer: &mut [u8]) -> Result<(), GetRandomFailed> {
-        SystemRandom::new().fill(buffer).map_err(|_| GetRandomFailed)
-    }
-}
-
-/// Key exchange group.
-#[derive(Debug)]
-struct Group {
-    name: NamedGroup,
-    algorithm: &'static agreement::Algorithm,
-}
-
-static X25519: Group = Group {
-    name: NamedGroup::X25519,
-    algorithm: &agreement::X25519,
+/// Algorithms of signatures that *ring* does not have.
+const OF_GO: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
+    all: &[&P521],
+    mapping: &[(SignatureScheme::ECDSA_NISTP521_SHA512, &[&P521])],
 };
 
-static P256: Group = Group {
-    name: NamedGroup::secp256r1,
-    algorithm: &agreement::ECDH_P256,
-};
+/// ECDSA with P-521 and SHA-512.
+#[derive(Debug)]
+struct P521;
 
-impl SupportedKxGroup for Group {
-    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, rustls::Error> {
-        let failed = |_| rustls::Error::from(GetRandomFailed);
-        let key = agreement::EphemeralPrivateKey::generate(self.algorithm, &SystemRandom::new()).map_err(failed)?;
-        let public = key.compute_public_key().map_err(failed)?;
-        Ok(Box::new(Exchange {
-            name: self.name,
-            algorithm: self.algorithm,
-            key,
-            public,
-        }))
+impl SignatureVerificationAlgorithm for P521 {
+    fn verify_signature(&self, key: &[u8], message: &[u8], signature: &[u8]) -> Result<(), InvalidSignature> {
+        let key = p521::ecdsa::VerifyingKey::from_sec1_bytes(key).map_err(|_| InvalidSignature)?;
+        let signature = p521::ecdsa::Signature::from_der(signature).map_err(|_| InvalidSignature)?;
+        key.verify(message, &signature).map_err(|_| InvalidSignature)
     }
 
-    fn name(&self) -> NamedGroup {
-        self.name
-    }
-}
-
-/// A key exchange in progress.
-struct Exchange {
-    name: NamedGroup,
-    algorithm: &'static agreement::Algorithm,
-    key: agreement::EphemeralPrivateKey,
-    public: agreement::PublicKey,
-}
-
-impl ActiveKeyExchange for Exchange {
-    fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, rustls::Error> {
-        let peer = agreement::UnparsedPublicKey::new(self.algorithm, peer);
-        agreement::agree_ephemeral(self.key, &peer, |secret| SharedSecret::from(secret))
-            .map_err(|_| PeerMisbehaved::InvalidKeyShare.into())
+    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
+        alg_id::ECDSA_P521
     }
 
-    fn pub_key(&self) -> &[u8] {
-        self.public.as_ref()
-    }
-
-    fn group(&self) -> NamedGroup {
-        self.name
+    fn signature_alg_id(&self) -> AlgorithmIdentifier {
+        alg_id::ECDSA_SHA512
     }
 }
 
@@ -178,25 +113,17 @@ impl ServerKey {
         Some(ServerKey(Arc::new(pair)))
     }
 
+    /// Makes a certificate for the key.
+    fn certificate(&self) -> Option<Vec<u8>> {
+        let mut serial = [0; 16];
+        SystemRandom::new().fill(&mut serial).ok()?;
+        let public_key = signature::KeyPair::public_key(&*self.0);
+        self_signed(public_key.as_ref(), serial, |content| self.sign(content))
+    }
+
     fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         let signature = self.0.sign(&SystemRandom::new(), message).ok()?;
         Some(signature.as_ref().to_vec())
-    }
-}
-
-impl rcgen::PublicKeyData for ServerKey {
-    fn der_bytes(&self) -> &[u8] {
-        signature::KeyPair::public_key(&*self.0).as_ref()
-    }
-
-    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
-        &rcgen::PKCS_ECDSA_P256_SHA256
-    }
-}
-
-impl rcgen::SigningKey for ServerKey {
-    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
-        ServerKey::sign(self, message).ok_or(rcgen::Error::RemoteKeyError)
     }
 }
 
@@ -230,6 +157,16 @@ struct ExactClient {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
+impl ExactClient {
+    /// Returns the algorithms among which the one of a signature is.
+    fn algorithms_for(&self, signature: &DigitallySignedStruct) -> &WebPkiSupportedAlgorithms {
+        match signature.scheme {
+            SignatureScheme::ECDSA_NISTP521_SHA512 => &OF_GO,
+            _ => &self.algorithms,
+        }
+    }
+}
+
 impl ClientCertVerifier for ExactClient {
     fn root_hint_subjects(&self) -> &[Subject] {
         // Empty, so that a client sends its certificate whatever its issuer is.
@@ -257,7 +194,7 @@ impl ClientCertVerifier for ExactClient {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+        verify_tls12_signature(message, certificate, signature, self.algorithms_for(signature))
     }
 
     fn verify_tls13_signature(
@@ -266,24 +203,10 @@ impl ClientCertVerifier for ExactClient {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+        verify_tls13_signature(message, certificate, signature, self.algorithms_for(signature))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// AWS-LC would spend 30 ms on random numbers at every start of a plugin; see the module documentation.
-    #[test]
-    fn no_random_numbers_come_from_aws_lc() {
-        let ours = crypto_provider();
-        assert_eq!(format!("{:?}", ours.secure_random), "OperatingSystem");
-        let groups: Vec<String> = ours.kx_groups.iter().map(|group| format!("{group:?}")).collect();
-        assert!(groups.iter().all(|group| group.starts_with("Group {")), "{groups:?}");
+        [OF_GO.supported_schemes(), self.algorithms.supported_schemes()].concat()
     }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
 use monoform_sdk::cty::{self, Type, Value};
-use monoform_sdk::schema::Compiled;
+use monoform_sdk::schema::{Compiled, Described};
 use monoform_sdk::served::ServedProvider;
 use monoform_sdk::{Diagnostic, Diagnostics, FunctionError, Provider, Result, wire};
 
@@ -20,9 +20,14 @@ pub struct Harness<P: Provider> {
     kind: PhantomData<P>,
 }
 
-/// Returns the schema with this name, or an empty schema if the provider has none. The call itself then fails.
-pub(crate) fn named<'s>(mut schemas: impl Iterator<Item = (&'static str, &'s Compiled)>, name: &str) -> &'s Compiled {
-    schemas.find(|(n, _)| *n == name).map_or(&*EMPTY, |(_, schema)| schema)
+/// Returns the schema of this name. For a name that the provider does not have, it is empty: the call itself then
+/// fails.
+pub(crate) fn named<'s>(
+    mut members: impl Iterator<Item = (&'static str, &'s dyn Described)>,
+    name: &str,
+) -> &'s Compiled {
+    let found = members.find(|(n, _)| *n == name);
+    found.map_or(&*EMPTY, |(_, member)| member.schema())
 }
 
 impl<P: Provider> Harness<P> {
@@ -33,10 +38,11 @@ impl<P: Provider> Harness<P> {
     #[allow(clippy::panic, reason = "a test fails by panicking")]
     pub fn new(provider: P) -> Harness<P> {
         let provider = ServedProvider::new(provider);
+        let problems = provider.problems();
         assert!(
-            provider.problems().is_empty(),
+            problems.is_empty(),
             "these schemas cannot work:\n- {}",
-            provider.problems().join("\n- ")
+            problems.join("\n- ")
         );
         Harness {
             provider,
@@ -59,16 +65,14 @@ impl<P: Provider> Harness<P> {
     #[must_use]
     pub fn schema_text(&self) -> String {
         let mut out = String::new();
-        let resources = self.provider.resources().map(|(name, r)| ("resource", name, r.schema));
-        let data = self
-            .provider
-            .data_sources()
-            .map(|(name, schema)| ("data", name, schema));
-        let ephemerals = self.provider.ephemerals().map(|(name, s)| ("ephemeral", name, s));
-        let actions = self.provider.actions().map(|(name, schema)| ("action", name, schema));
-        for (kind, name, schema) in resources.chain(data).chain(ephemerals).chain(actions) {
-            out.push_str(&format!("{kind} {name} v{}\n", schema.schema.version));
-            let mut attributes: Vec<_> = schema.schema.root.attributes.iter().collect();
+        let resources = (self.provider.resources()).map(|(name, r)| ("resource", name, r.member));
+        let data = (self.provider.data_sources()).map(|(name, member)| ("data", name, member));
+        let ephemerals = (self.provider.ephemerals()).map(|(name, member)| ("ephemeral", name, member));
+        let actions = (self.provider.actions()).map(|(name, member)| ("action", name, member));
+        for (kind, name, member) in resources.chain(data).chain(ephemerals).chain(actions) {
+            let mut schema = member.declared();
+            out.push_str(&format!("{kind} {name} v{}\n", schema.version));
+            let attributes = &mut schema.root.attributes;
             attributes.sort_by_key(|a| a.name);
             for a in attributes {
                 let words = [

@@ -53,14 +53,14 @@ impl<P: Provider> Harness<P> {
         let mut listed = Vec::with_capacity(events.len());
         for event in events {
             self.sort(event.diagnostics)?;
-            let identity_ty = resource.as_ref().map(|r| identity_type(r.schema, r.identity));
+            let identity_ty = resource.as_ref().map(|r| identity_type(r.member.schema(), r.identity));
             listed.push(Listed {
                 display_name: event.display_name,
                 identity: (event.identity.zip(identity_ty))
                     .map(|(wire, ty)| decode(&wire, &ty))
                     .transpose()?,
                 object: (event.object.zip(resource.as_ref()))
-                    .map(|(wire, r)| decode(&wire, &r.schema.ty))
+                    .map(|(wire, r)| decode(&wire, &r.member.schema().ty))
                     .transpose()?,
             });
         }

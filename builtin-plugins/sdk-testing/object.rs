@@ -134,13 +134,13 @@ impl<P: Provider> Harness<P> {
     }
 
     fn schema(&self, name: &str) -> &Compiled {
-        named(self.provider.resources().map(|(name, r)| (name, r.schema)), name)
+        named(self.provider.resources().map(|(name, r)| (name, r.member)), name)
     }
 
     /// Returns the type of the identities of this resource type; `None` if it has no identity.
     fn identity_type(&self, name: &str) -> Option<Type> {
         let (_, resource) = self.provider.resources().find(|(n, _)| *n == name)?;
-        (!resource.identity.is_empty()).then(|| identity_type(resource.schema, resource.identity))
+        (!resource.identity.is_empty()).then(|| identity_type(resource.member.schema(), resource.identity))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::deferral::Deferral;
 use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
-use crate::schema::{Compiled, LazySchema, Schema};
+use crate::schema::{Compiled, Described, LazySchema, Schema};
 use crate::stop::Stop;
 
 /// An action type: an operation that a provider carries out once, when a resource changes or a user requests it. An action returns no
@@ -98,8 +98,7 @@ impl Progress {
 
 /// Object-safe form of [`Action`]: takes values instead of the action's models.
 #[async_trait]
-pub(crate) trait AnyAction: Send + Sync {
-    fn schema(&self) -> &Compiled;
+pub(crate) trait AnyAction: Described {
     fn validate(&self, config: &Value) -> Diagnostics;
     async fn plan(&self, config: &Value, options: CallOptions) -> (Option<Deferral>, Diagnostics);
     async fn invoke(&self, config: &Value, progress: Progress, stop: Stop) -> Diagnostics;
@@ -138,12 +137,18 @@ fn reported<C>(result: Result<()>, cx: Context<C>) -> Diagnostics {
     diagnostics
 }
 
-#[async_trait]
-impl<A: Action> AnyAction for ActionEntry<A> {
+impl<A: Action> Described for ActionEntry<A> {
+    fn declared(&self) -> Schema {
+        self.schema.declared(|| self.action.schema())
+    }
+
     fn schema(&self) -> &Compiled {
         self.schema.get(|| self.action.schema())
     }
+}
 
+#[async_trait]
+impl<A: Action> AnyAction for ActionEntry<A> {
     fn validate(&self, config: &Value) -> Diagnostics {
         own_rules(config, |model: &A::Config| self.action.validate(model))
     }

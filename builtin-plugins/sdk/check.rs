@@ -34,7 +34,7 @@ pub(crate) fn with_own_rules(mut found: Diagnostics, own: Diagnostics) -> Diagno
 /// Checks a configuration against every rule of its schema, and warns of deprecated attributes.
 pub(crate) fn against_schema(schema: &Compiled, config: &Value, write_only_allowed: bool) -> Diagnostics {
     let mut out = Diagnostics::new();
-    if let Some(advice) = schema.schema.root.deprecated {
+    if let Some(advice) = schema.deprecated {
         out.push(Diagnostic::warning("Deprecated", advice));
     }
     check_block(
@@ -45,7 +45,7 @@ pub(crate) fn against_schema(schema: &Compiled, config: &Value, write_only_allow
         write_only_allowed,
         &mut out,
     );
-    for group in &schema.schema.at_least_one_of {
+    for group in &schema.at_least_one_of {
         let members: Vec<&Value> = group.iter().filter_map(|name| config.get(name)).collect();
         // An unknown value may turn out to be set.
         if members.iter().all(|v| v.is_known() && is_absent(v)) {
@@ -58,7 +58,7 @@ pub(crate) fn against_schema(schema: &Compiled, config: &Value, write_only_allow
             ));
         }
     }
-    for group in &schema.schema.groups {
+    for group in &schema.groups {
         group.check(config, &mut out);
     }
     out

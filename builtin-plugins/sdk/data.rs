@@ -13,7 +13,7 @@ use crate::deferral::Deferral;
 use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
-use crate::schema::{Compiled, LazySchema, Schema};
+use crate::schema::{Compiled, Described, LazySchema, Schema};
 use crate::stop::Stop;
 
 /// A data source type: reads values that exist outside of the configuration.
@@ -109,15 +109,13 @@ pub struct DataAnswer<T> {
 }
 
 #[async_trait]
-pub(crate) trait AnyDataSource: Send + Sync {
-    fn schema(&self) -> &Compiled;
+pub(crate) trait AnyDataSource: Described {
     fn validate(&self, config: &Value) -> Diagnostics;
     async fn read(&self, config: &Value, options: CallOptions) -> DataAnswer<Value>;
 }
 
 #[async_trait]
-pub(crate) trait AnyEphemeral: Send + Sync {
-    fn schema(&self) -> &Compiled;
+pub(crate) trait AnyEphemeral: Described {
     fn validate(&self, config: &Value) -> Diagnostics;
     async fn open(&self, config: &Value, options: CallOptions) -> EphemeralAnswer;
     async fn renew(&self, private: Vec<u8>, options: CallOptions) -> EphemeralAnswer;
@@ -140,12 +138,18 @@ impl<D: DataSource> DataEntry<D> {
     }
 }
 
-#[async_trait]
-impl<D: DataSource> AnyDataSource for DataEntry<D> {
+impl<D: DataSource> Described for DataEntry<D> {
+    fn declared(&self) -> Schema {
+        self.schema.declared(|| self.source.schema())
+    }
+
     fn schema(&self) -> &Compiled {
         self.schema.get(|| self.source.schema())
     }
+}
 
+#[async_trait]
+impl<D: DataSource> AnyDataSource for DataEntry<D> {
     fn validate(&self, config: &Value) -> Diagnostics {
         own_rules(config, |model: &D::Model| self.source.validate(model))
     }
@@ -211,12 +215,18 @@ impl<E: EphemeralResource> EphemeralEntry<E> {
     }
 }
 
-#[async_trait]
-impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
+impl<E: EphemeralResource> Described for EphemeralEntry<E> {
+    fn declared(&self) -> Schema {
+        self.schema.declared(|| self.resource.schema())
+    }
+
     fn schema(&self) -> &Compiled {
         self.schema.get(|| self.resource.schema())
     }
+}
 
+#[async_trait]
+impl<E: EphemeralResource> AnyEphemeral for EphemeralEntry<E> {
     fn validate(&self, config: &Value) -> Diagnostics {
         own_rules(config, |model: &E::Model| self.resource.validate(model))
     }

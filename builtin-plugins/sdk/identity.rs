@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cty::{Type, Value};
 
-use crate::schema::Compiled;
+use crate::schema::{Compiled, Schema};
 
 /// An attribute of the model that belongs to the object's identity. The attribute may be computed: the identity is sent once all of its
 /// attributes are known.
@@ -20,11 +20,19 @@ pub struct IdentityAttribute {
 
 /// Returns the type of a resource's identity.
 pub fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -> Type {
-    Type::object(
-        identity
-            .iter()
-            .map(|a| (a.name, schema.object.get(a.name).cloned().unwrap_or(Type::String))),
-    )
+    type_of(identity, |name| schema.object.get(name))
+}
+
+/// Returns the type of a resource's identity from a schema that is not compiled.
+pub fn declared_identity_type(schema: &Schema, identity: &[IdentityAttribute]) -> Type {
+    type_of(identity, |name| {
+        let found = schema.root.attributes.iter().find(|a| a.name == name);
+        found.map(|a| &a.ty)
+    })
+}
+
+fn type_of<'s>(identity: &[IdentityAttribute], find: impl Fn(&str) -> Option<&'s Type>) -> Type {
+    Type::object((identity.iter()).map(|a| (a.name, find(a.name).cloned().unwrap_or(Type::String))))
 }
 
 /// Returns the identity of an object from its state or plan; `None` unless all of it is known and all attributes required for import are

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::diag::{Diagnostics, Result};
 use crate::guard::guarded;
 use crate::model::{Cty, Model};
-use crate::schema::{Compiled, LazySchema, Schema};
+use crate::schema::{Compiled, Described, LazySchema, Schema};
 use crate::stop::Stop;
 
 /// Finds the existing objects of a resource type, for the `list` blocks of queries. A list resource has the name of a resource type of the
@@ -103,8 +103,7 @@ impl<M: Model> Found<M> {
 
 /// Object-safe form of [`ListResource`]: takes values instead of the list's models.
 #[async_trait]
-pub(crate) trait AnyList: Send + Sync {
-    fn schema(&self) -> &Compiled;
+pub(crate) trait AnyList: Described {
     fn validate(&self, config: &Value) -> Diagnostics;
     async fn list(&self, config: &Value, request: ListRequest, stop: Stop) -> Diagnostics;
 }
@@ -125,12 +124,18 @@ impl<L: ListResource> ListEntry<L> {
     }
 }
 
-#[async_trait]
-impl<L: ListResource> AnyList for ListEntry<L> {
+impl<L: ListResource> Described for ListEntry<L> {
+    fn declared(&self) -> Schema {
+        self.schema.declared(|| self.list.schema())
+    }
+
     fn schema(&self) -> &Compiled {
         self.schema.get(|| self.list.schema())
     }
+}
 
+#[async_trait]
+impl<L: ListResource> AnyList for ListEntry<L> {
     fn validate(&self, config: &Value) -> Diagnostics {
         own_rules(config, |model: &L::Config| self.list.validate(model))
     }

@@ -15,7 +15,7 @@ use crate::function::Function;
 use crate::list::{AnyList, ListEntry, ListResource};
 use crate::model::{Cty, Empty, Model};
 use crate::resource::{AnyResource, Entry, Resource};
-use crate::schema::Schema;
+use crate::schema::{Compiled, Described, LazySchema, Schema};
 use crate::state_store::{AnyStateStore, StateStore};
 
 /// A provider: its configuration, its client, and the table of its members.
@@ -217,18 +217,47 @@ impl<A: Provider, B: Provider<Config = A::Config>> Provider for Both<A, B> {
 
 /// Object-safe form of [`Provider`]: takes values instead of the provider's models.
 #[async_trait]
-pub(crate) trait AnyProvider: Send + Sync {
+pub(crate) trait AnyProvider: Described {
+    fn meta_schema(&self) -> Option<Schema>;
     fn validate(&self, config: &Value) -> Diagnostics;
     async fn configure(&self, config: &Value, cx: &mut ConfigureContext) -> Result<()>;
 }
 
-/// A provider with the cell for its client.
-pub(crate) struct ProviderEntry<P: Provider>(pub P, pub ClientCell<P::Client>);
+/// A provider, with the schema of its configuration and the cell of its client.
+pub(crate) struct ProviderEntry<P: Provider> {
+    provider: P,
+    schema: LazySchema,
+    client: ClientCell<P::Client>,
+}
+
+impl<P: Provider> ProviderEntry<P> {
+    pub fn new(provider: P, client: ClientCell<P::Client>) -> ProviderEntry<P> {
+        ProviderEntry {
+            provider,
+            schema: LazySchema::default(),
+            client,
+        }
+    }
+}
+
+impl<P: Provider> Described for ProviderEntry<P> {
+    fn declared(&self) -> Schema {
+        self.provider.schema()
+    }
+
+    fn schema(&self) -> &Compiled {
+        self.schema.get(|| self.provider.schema())
+    }
+}
 
 #[async_trait]
 impl<P: Provider> AnyProvider for ProviderEntry<P> {
+    fn meta_schema(&self) -> Option<Schema> {
+        self.provider.meta_schema()
+    }
+
     fn validate(&self, config: &Value) -> Diagnostics {
-        own_rules(config, |model: &P::Config| self.0.validate(model))
+        own_rules(config, |model: &P::Config| self.provider.validate(model))
     }
 
     async fn configure(&self, config: &Value, cx: &mut ConfigureContext) -> Result<()> {
@@ -238,9 +267,9 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
         } else {
             P::Config::from_cty(config)?
         };
-        match self.0.configure_with(config, cx).await {
-            Ok(client) => self.1.set(client),
-            // A deferral leaves no client, but it is not an error.
+        match self.provider.configure_with(config, cx).await {
+            Ok(client) => self.client.set(client),
+            // A deferral has no client, and is no error.
             Err(found) if cx.deferred.is_some() && !found.has_errors() => cx.diagnostics.append(found),
             Err(errors) => return Err(errors),
         }
@@ -447,7 +476,6 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(provider.validate_resource("x_counted", &part, true), Diagnostics::new());
         }
-        assert!(provider.problems().is_empty());
         assert_eq!(BUILT.load(Ordering::Relaxed), 1);
     }
 

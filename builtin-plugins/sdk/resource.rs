@@ -15,7 +15,7 @@ pub use crate::identity::IdentityAttribute;
 use crate::model::{Cty, Model};
 use crate::plan::{Plan, Planned};
 use crate::record::Record;
-use crate::schema::{Compiled, LazySchema, Schema};
+use crate::schema::{Compiled, Described, LazySchema, Schema};
 use crate::state;
 use crate::wire::Wire;
 
@@ -236,8 +236,7 @@ pub(crate) struct Answer {
 
 /// Object-safe form of [`Resource`]: takes values instead of the resource's models.
 #[async_trait]
-pub(crate) trait AnyResource: Send + Sync {
-    fn schema(&self) -> &Compiled;
+pub(crate) trait AnyResource: Described {
     fn identity(&self) -> &[IdentityAttribute];
     fn identity_version(&self) -> i64;
     fn upgrade_identity(&self, version: i64, identity: Json) -> Result<Json>;
@@ -246,8 +245,8 @@ pub(crate) trait AnyResource: Send + Sync {
     fn is_lenient(&self) -> bool;
     fn generates_config(&self) -> bool;
     fn answers_identity(&self) -> bool;
-    /// Returns the errors in the declaration of the upgraders, such as a missing version.
-    fn upgrade_problems(&self) -> Vec<String>;
+    /// Returns the errors in the declaration of the upgraders to the version `current`, such as a missing version.
+    fn upgrade_problems(&self, current: i64) -> Vec<String>;
     fn validate(&self, config: &Value) -> Diagnostics;
     fn upgrade(&self, version: i64, state: &Json) -> Result<Value>;
     async fn plan(
@@ -337,12 +336,18 @@ impl<R: Resource> Entry<R> {
     }
 }
 
-#[async_trait]
-impl<R: Resource> AnyResource for Entry<R> {
+impl<R: Resource> Described for Entry<R> {
+    fn declared(&self) -> Schema {
+        self.schema.declared(|| self.resource.schema())
+    }
+
     fn schema(&self) -> &Compiled {
         self.schema.get(|| self.resource.schema())
     }
+}
 
+#[async_trait]
+impl<R: Resource> AnyResource for Entry<R> {
     fn identity(&self) -> &[IdentityAttribute] {
         &self.identity
     }
@@ -375,8 +380,7 @@ impl<R: Resource> AnyResource for Entry<R> {
         R::ANSWERS_IDENTITY
     }
 
-    fn upgrade_problems(&self) -> Vec<String> {
-        let current = self.schema().schema.version;
+    fn upgrade_problems(&self, current: i64) -> Vec<String> {
         let mut found = Vec::new();
         for (i, upgrader) in self.upgraders.iter().enumerate() {
             let from = upgrader.from;
@@ -397,8 +401,8 @@ impl<R: Resource> AnyResource for Entry<R> {
     }
 
     fn upgrade(&self, version: i64, json: &Json) -> Result<Value> {
-        let current = self.schema().schema.version;
-        // A state of the current version may still lack attributes that a later release has added.
+        let current = self.schema().version;
+        // A state of this version may still lack attributes that a later release has added.
         if version == current {
             return state::read_object(json, self.schema());
         }

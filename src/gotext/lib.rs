@@ -13,6 +13,7 @@
 
 pub mod duration;
 pub mod glob;
+pub mod instant;
 mod printable;
 pub mod quote;
 

@@ -9,6 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "a lock record names the user and the time")]
 
 use std::fmt;
+use std::time::SystemTime;
 
 use cty::json::Json;
 
@@ -40,7 +41,7 @@ impl LockInfo {
             operation: operation.to_owned(),
             who: format!("{}@{}", user(), system::user::machine()),
             version: version.to_owned(),
-            created: jiff::Timestamp::now().to_string(),
+            created: gotext::instant::rfc3339_nano(SystemTime::now()),
             ..LockInfo::default()
         }
     }

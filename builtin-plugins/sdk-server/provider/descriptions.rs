@@ -1,30 +1,31 @@
 //! The methods that describe a provider. Two of the answers differ between the protocol versions, so a macro defines the methods for both.
 
-use monoform_sdk::served::{ServedProvider, identity_type};
+use monoform_sdk::served::{ServedProvider, declared_identity_type};
 use monoform_sdk::{Diagnostic, Diagnostics};
+use prost::bytes::Bytes;
 use proto::{tfplugin5, tfplugin6 as pb};
 use tonic::metadata::{MetadataMap, MetadataValue};
-use tonic::{Request, Response, Status};
+use tonic::{Response, Status};
 
 use super::service::Service;
-use crate::messages;
-use crate::messages::v6::{function, schema, type_bytes};
+use crate::messages::v6::{function, type_bytes};
 
-/// Defines the methods with the messages of one version of the protocol.
+/// Defines the methods with the messages of one version of the protocol. `$with_store` adds the schema of a state store to an answer.
 macro_rules! descriptions {
-    ($version:ident) => {
+    ($version:ident, $with_store:expr) => {
         use std::collections::HashMap;
 
-        use monoform_sdk::schema::Compiled;
-        use monoform_sdk::served::ServedProvider;
+        use monoform_sdk::served::{Part, ServedProvider};
+        use prost::Message as _;
+        use prost::bytes::Bytes;
 
-        use crate::messages::$version::{function, pb, schema};
+        use crate::messages::$version::{diagnostics, function, pb, schema};
 
         fn capabilities(provider: &ServedProvider) -> pb::ServerCapabilities {
             pb::ServerCapabilities {
                 plan_destroy: provider.plans_destroy(),
-                // The plugin compiles its schemas without this request. So a host that knows the schemas from an earlier process can skip
-                // it.
+                // A process compiles its schemas by itself when calls need them, so a
+                // host may use those that an earlier process sent.
                 get_provider_schema_optional: true,
                 move_resource_state: true,
                 generate_resource_config: provider.generates_config(),
@@ -54,43 +55,59 @@ macro_rules! descriptions {
             }
         }
 
-        pub(super) fn schemas(provider: &ServedProvider) -> pb::get_provider_schema::Response {
-            fn messages<'a>(
-                members: impl Iterator<Item = (&'static str, &'a Compiled)>,
-            ) -> HashMap<String, pb::Schema> {
-                members
-                    .map(|(name, compiled)| (name.to_owned(), schema(compiled)))
-                    .collect()
+        /// Returns the answer with all schemas, encoded, or the one that reports the errors in them.
+        pub(super) fn schemas(provider: &ServedProvider) -> Result<Bytes, Bytes> {
+            use pb::get_provider_schema::Response;
+            let mut out = Vec::new();
+            let problems = provider.describe(|part, declared| {
+                let schema = schema(declared);
+                let one = |name: &str, schema| HashMap::from([(name.to_owned(), schema)]);
+                let mut answer = Response::default();
+                match part {
+                    Part::Provider => answer.provider = Some(schema),
+                    Part::ProviderMeta => answer.provider_meta = Some(schema),
+                    Part::Resource(name) => answer.resource_schemas = one(name, schema),
+                    Part::DataSource(name) => answer.data_source_schemas = one(name, schema),
+                    Part::Ephemeral(name) => answer.ephemeral_resource_schemas = one(name, schema),
+                    Part::List(name) => answer.list_resource_schemas = one(name, schema),
+                    Part::Action(name) => {
+                        let schema = Some(schema);
+                        answer.action_schemas = HashMap::from([(name.to_owned(), pb::ActionSchema { schema })]);
+                    }
+                    Part::StateStore(name) => $with_store(&mut answer, one(name, schema)),
+                }
+                // Encoded messages one after another are the message with all of their fields, so only one schema is in memory at
+                // a time. A vector has room for all, so encoding cannot fail.
+                answer.encode_raw(&mut out);
+            });
+            if let Some(refused) = super::refused(&problems) {
+                let answer = Response {
+                    diagnostics: diagnostics(refused),
+                    ..Default::default()
+                };
+                return Err(answer.encode_to_vec().into());
             }
             let functions = provider.functions().iter();
-            let actions = provider.actions().map(|(name, action)| {
-                let schema = Some(schema(action));
-                (name.to_owned(), pb::ActionSchema { schema })
-            });
-            pb::get_provider_schema::Response {
-                provider: Some(schema(provider.config_schema())),
-                provider_meta: provider.meta_schema().map(schema),
-                resource_schemas: messages(provider.resources().map(|(name, r)| (name, r.schema))),
-                data_source_schemas: messages(provider.data_sources()),
-                ephemeral_resource_schemas: messages(provider.ephemerals()),
-                list_resource_schemas: messages(provider.lists()),
+            let last = Response {
                 functions: functions
                     .map(|(name, f)| ((*name).to_owned(), function(f)))
                     .collect(),
-                action_schemas: actions.collect(),
                 server_capabilities: Some(capabilities(provider)),
                 ..Default::default()
-            }
+            };
+            last.encode_raw(&mut out);
+            Ok(out.into())
         }
     };
 }
 
 mod v5 {
-    descriptions! { v5 }
+    // A provider with state stores is served in protocol 6 only.
+    descriptions! { v5, |_: &mut Response, _: HashMap<String, pb::Schema>| () }
 }
 
 mod v6 {
-    descriptions! { v6 }
+    descriptions! { v6, |answer: &mut Response, schemas| answer.state_store_schemas = schemas }
 }
 
 /// Adds metadata to the answer with the schemas: the resource types that exist in the state only, and the support for batched calls.
@@ -105,10 +122,8 @@ fn beside_schemas(provider: &ServedProvider, metadata: &mut MetadataMap) {
     metadata.insert(proto::STREAM_OF_CALLS, version);
 }
 
-/// Returns the error for invalid schemas; `None` if all schemas are valid. It is sent in an answer because hosts show that to the user,
-/// unlike the last output of a plugin that ends.
-fn refused(provider: &ServedProvider) -> Option<Diagnostics> {
-    let problems = provider.problems();
+/// Returns the error for schemas that cannot work; `None` if all can. Hosts show it, but not what a plugin wrote before it ended.
+fn refused(problems: &[String]) -> Option<Diagnostics> {
     if problems.is_empty() {
         return None;
     }
@@ -116,6 +131,18 @@ fn refused(provider: &ServedProvider) -> Option<Diagnostics> {
     let detail =
         format!("This provider cannot be served, since its schemas cannot work. These are bugs in the plugin:{list}");
     Some(Diagnostic::error("Invalid Provider Schema", detail).into())
+}
+
+/// Returns the response for an answer with schemas, or for one that refuses them.
+fn described(provider: &ServedProvider, schemas: Result<Bytes, Bytes>) -> Response<Bytes> {
+    match schemas {
+        Ok(schemas) => {
+            let mut response = Response::new(schemas);
+            beside_schemas(provider, response.metadata_mut());
+            response
+        }
+        Err(refused) => Response::new(refused),
+    }
 }
 
 impl Service {
@@ -133,7 +160,7 @@ impl Service {
         let mut metadata = v6::metadata(&self.provider);
         let stores = self.provider.state_stores();
         metadata.state_stores = stores
-            .map(|(name, _)| pb::get_metadata::StateStoreMetadata {
+            .map(|name| pb::get_metadata::StateStoreMetadata {
                 type_name: name.to_owned(),
             })
             .collect();
@@ -142,35 +169,13 @@ impl Service {
 
     pub(super) async fn get_schema_5(
         &self,
-        _: Request<tfplugin5::get_provider_schema::Request>,
-    ) -> Result<Response<tfplugin5::get_provider_schema::Response>, Status> {
-        if let Some(refused) = refused(&self.provider) {
-            return Ok(Response::new(tfplugin5::get_provider_schema::Response {
-                diagnostics: messages::v5::diagnostics(refused),
-                ..Default::default()
-            }));
-        }
-        let mut response = Response::new(v5::schemas(&self.provider));
-        beside_schemas(&self.provider, response.metadata_mut());
-        Ok(response)
+        _: tfplugin5::get_provider_schema::Request,
+    ) -> Result<Response<Bytes>, Status> {
+        Ok(described(&self.provider, v5::schemas(&self.provider)))
     }
 
-    pub(super) async fn get_schema_6(
-        &self,
-        _: Request<pb::get_provider_schema::Request>,
-    ) -> Result<Response<pb::get_provider_schema::Response>, Status> {
-        if let Some(refused) = refused(&self.provider) {
-            return Ok(Response::new(pb::get_provider_schema::Response {
-                diagnostics: messages::v6::diagnostics(refused),
-                ..Default::default()
-            }));
-        }
-        let mut schemas = v6::schemas(&self.provider);
-        let stores = self.provider.state_stores();
-        schemas.state_store_schemas = stores.map(|(name, store)| (name.to_owned(), schema(store))).collect();
-        let mut response = Response::new(schemas);
-        beside_schemas(&self.provider, response.metadata_mut());
-        Ok(response)
+    pub(super) async fn get_schema_6(&self, _: pb::get_provider_schema::Request) -> Result<Response<Bytes>, Status> {
+        Ok(described(&self.provider, v6::schemas(&self.provider)))
     }
 
     pub(super) async fn get_resource_identity_schemas(
@@ -179,7 +184,7 @@ impl Service {
     ) -> Result<pb::get_resource_identity_schemas::Response, Status> {
         let with_identity = self.provider.resources().filter(|(_, r)| !r.identity.is_empty());
         let identity_schemas = with_identity.map(|(name, resource)| {
-            let ty = identity_type(resource.schema, resource.identity);
+            let ty = declared_identity_type(&resource.member.declared(), resource.identity);
             let identity_attributes =
                 resource
                     .identity
@@ -226,9 +231,11 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use monoform_sdk::schema::optional;
-    use monoform_sdk::{Attr, Context, Plain, Resource, Result, async_trait, model};
+    use monoform_sdk::schema::{Schema, intern, optional};
+    use monoform_sdk::{Attr, Context, Empty, Members, Plain, Provider, Resource, Result, async_trait, model};
+    use prost::Message as _;
 
     use super::*;
 
@@ -254,10 +261,8 @@ mod tests {
     async fn schemas_that_cannot_work_are_refused_with_all_that_is_wrong() {
         let provider = ServedProvider::new(Plain(|members| members.resource("x_wrong", Wrongs)));
         let service = Service::new(Arc::new(provider));
-        let answer = service
-            .get_schema_6(Request::new(pb::get_provider_schema::Request {}))
-            .await;
-        let answer = answer.unwrap().into_inner();
+        let answer = service.get_schema_6(pb::get_provider_schema::Request {}).await;
+        let answer = pb::get_provider_schema::Response::decode(answer.unwrap().into_inner()).unwrap();
         assert!(answer.resource_schemas.is_empty());
         let detail = &answer.diagnostics[0].detail;
         assert!(
@@ -265,7 +270,90 @@ mod tests {
             "{detail}"
         );
         let request = tfplugin5::get_provider_schema::Request {};
-        let answer = service.get_schema_5(Request::new(request)).await.unwrap().into_inner();
+        let answer = service.get_schema_5(request).await.unwrap().into_inner();
+        let answer = tfplugin5::get_provider_schema::Response::decode(answer).unwrap();
         assert_eq!(answer.diagnostics.len(), 1);
+    }
+
+    /// A type that counts how often its schema is made.
+    struct Counted(Arc<AtomicUsize>);
+
+    #[async_trait]
+    impl Resource for Counted {
+        type Model = Right;
+        type Client = ();
+
+        fn schema(&self) -> Schema {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Schema::of::<Right>()
+        }
+
+        async fn create(&self, plan: Right, _: &mut Context<()>) -> Result<Right> {
+            Ok(plan)
+        }
+    }
+
+    model! {
+        pub struct Right {
+            pub it: Attr<String> = optional(),
+        }
+    }
+
+    /// A provider with two hundred types.
+    struct Large(Arc<AtomicUsize>);
+
+    #[async_trait]
+    impl Provider for Large {
+        type Config = Empty;
+        type Client = ();
+
+        fn members(&self, members: &mut Members<()>) {
+            for i in 0..200 {
+                members.resource(intern(&format!("x_{i}")), Counted(self.0.clone()));
+            }
+        }
+
+        async fn configure(&self, _: Empty, _: &str) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_compile_only_the_types_that_they_use() {
+        let made = Arc::new(AtomicUsize::new(0));
+        let service = Service::new(Arc::new(ServedProvider::new(Large(made.clone()))));
+        let metadata = service.get_metadata_6(pb::get_metadata::Request {}).await.unwrap();
+        assert_eq!(metadata.resources.len(), 200);
+        let request = pb::get_resource_identity_schemas::Request {};
+        service.get_resource_identity_schemas(request).await.unwrap();
+        assert_eq!(
+            made.load(Ordering::SeqCst),
+            0,
+            "names and absent identities need no schema"
+        );
+
+        let dynamic = |json: &str| {
+            Some(pb::DynamicValue {
+                json: json.into(),
+                ..Default::default()
+            })
+        };
+        for _ in 0..2 {
+            let request = pb::plan_resource_change::Request {
+                type_name: "x_7".into(),
+                prior_state: dynamic("null"),
+                proposed_new_state: dynamic(r#"{"it":"a"}"#),
+                config: dynamic(r#"{"it":"a"}"#),
+                ..Default::default()
+            };
+            let answer = service.plan_resource_change(request).await.unwrap();
+            assert!(answer.diagnostics.is_empty(), "{:?}", answer.diagnostics);
+        }
+        assert_eq!(made.load(Ordering::SeqCst), 1, "a type in use is compiled once");
+
+        let answer = service.get_schema_6(pb::get_provider_schema::Request {}).await.unwrap();
+        let answer = pb::get_provider_schema::Response::decode(answer.into_inner()).unwrap();
+        assert_eq!(answer.resource_schemas.len(), 200);
+        assert_eq!(made.load(Ordering::SeqCst), 201, "a description makes each schema once");
     }
 }

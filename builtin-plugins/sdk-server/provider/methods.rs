@@ -53,7 +53,14 @@ macro_rules! unary {
     };
 }
 
-/// Defines a method that receives one message with metadata, and returns one with metadata.
+/// Defines a method that takes a message, and returns an encoded one with its metadata.
+macro_rules! encoded_with_metadata {
+    ($method:ident) => {
+        Method::Unary(|service, request| Box::pin(async move { service.$method(decoded(request.into_inner())?).await }))
+    };
+}
+
+/// Defines a method that takes a message and returns one, each with its metadata.
 macro_rules! with_metadata {
     ($method:ident) => {
         Method::Unary(|service, request| {
@@ -113,8 +120,8 @@ pub(super) fn method(version: u32, name: &str) -> Option<Method> {
     Some(match (version, name) {
         (5, "GetMetadata") => unary!(get_metadata_5),
         (6, "GetMetadata") => unary!(get_metadata_6),
-        (5, "GetSchema") => with_metadata!(get_schema_5),
-        (6, "GetProviderSchema") => with_metadata!(get_schema_6),
+        (5, "GetSchema") => encoded_with_metadata!(get_schema_5),
+        (6, "GetProviderSchema") => encoded_with_metadata!(get_schema_6),
         (_, "GetResourceIdentitySchemas") => unary!(get_resource_identity_schemas),
         (_, "GetFunctions") => unary!(get_functions),
         (5, "PrepareProviderConfig") | (6, "ValidateProviderConfig") => unary!(validate_provider_config),

@@ -1,4 +1,4 @@
-//! Schemas in compiled form, computed once, when a schema is first used.
+//! Schemas in compiled form: computed when a call first uses a type, in place of the declaration.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -8,13 +8,16 @@ use cty::{ObjectType, Type, Value};
 
 use super::shape::{Attribute, Block, NestedBlock, Nesting, Schema};
 use crate::modifier::Modifier;
-use crate::validate::Validator;
+use crate::validate::{Group, Validator};
 
-/// A schema prepared for many calls: its object type, and its members in the order of that type's attributes.
+/// A schema prepared for many calls: its object type, and its members in the order of that type's attributes. Descriptions are left
+/// out, since no call uses them.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The schema as its author declared it.
-    pub schema: Schema,
+    /// Schema version of states.
+    pub version: i64,
+    /// Advice for users of the type, if it is deprecated.
+    pub deprecated: Option<&'static str>,
     /// The type of the objects that the schema describes.
     pub ty: Type,
     /// The same type as `ty`, as an object type.
@@ -22,6 +25,10 @@ pub struct Compiled {
     /// The members of the outermost block.
     #[doc(hidden)]
     pub members: Vec<CompiledMember>,
+    /// Groups of attributes of which at least one must be set.
+    pub(crate) at_least_one_of: Vec<Vec<&'static str>>,
+    /// Other rules about groups of attributes.
+    pub(crate) groups: Vec<Group>,
     /// True if an attribute at any depth is write-only.
     write_only: bool,
     /// True if an attribute at any depth has a type with rules.
@@ -47,21 +54,38 @@ impl LazySchema {
 
     /// Returns the compiled form. `schema` must return the same schema at each call; it is called at most once.
     pub fn get(&self, schema: impl FnOnce() -> Schema) -> &Compiled {
-        self.compiled.get_or_init(|| {
-            let schema = schema();
-            Compiled::new(if self.plain { schema.plain() } else { schema })
-        })
+        self.compiled.get_or_init(|| Compiled::new(schema()))
+    }
+
+    /// Returns the schema for a description of the type. Nothing of it is kept: each host asks for descriptions once, and those of a
+    /// large provider fill more memory than all of its work.
+    pub fn declared(&self, schema: impl FnOnce() -> Schema) -> Schema {
+        match self.plain {
+            true => schema().plain(),
+            false => schema(),
+        }
     }
 }
 
+/// A member of a provider that has a schema.
+pub trait Described: Send + Sync {
+    /// Returns the schema as its author declares it. Each call makes it anew.
+    fn declared(&self) -> Schema;
+
+    /// Returns the schema for calls. The first call compiles it.
+    fn schema(&self) -> &Compiled;
+}
+
+/// Member of a block, with its inner members if it has any. The blocks and nested schemas of the declarations are empty: their
+/// content is in the inner members.
 #[derive(Debug)]
-/// Member of a block, with its inner members if it has any.
 #[allow(missing_docs, reason = "hidden: for the server and the test harness")]
 pub enum CompiledMember {
     Attribute(Attribute),
     /// An attribute with nested attributes.
     Nested(Attribute, Nesting, Vec<CompiledMember>),
-    Block(NestedBlock, Vec<CompiledMember>),
+    /// Nested blocks, with the type of the value that they form.
+    Block(NestedBlock, Type, Vec<CompiledMember>),
 }
 
 impl CompiledMember {
@@ -69,7 +93,7 @@ impl CompiledMember {
     pub fn name(&self) -> &'static str {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.name,
-            CompiledMember::Block(b, _) => b.name,
+            CompiledMember::Block(b, ..) => b.name,
         }
     }
 
@@ -85,7 +109,7 @@ impl CompiledMember {
     pub fn modifiers(&self) -> &[Modifier] {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.modifiers,
-            CompiledMember::Block(b, _) => &b.modifiers,
+            CompiledMember::Block(b, ..) => &b.modifiers,
         }
     }
 
@@ -93,7 +117,7 @@ impl CompiledMember {
     pub fn validators(&self) -> &[Validator] {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => &a.validators,
-            CompiledMember::Block(b, _) => &b.validators,
+            CompiledMember::Block(b, ..) => &b.validators,
         }
     }
 
@@ -101,13 +125,13 @@ impl CompiledMember {
     pub fn ty(&self) -> Type {
         match self {
             CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..) => a.ty.clone(),
-            CompiledMember::Block(b, _) => b.ty(),
+            CompiledMember::Block(_, ty, _) => ty.clone(),
         }
     }
 
     /// Returns the value of this member if the configuration does not set it.
     pub fn absent(&self, ty: &Type) -> Value {
-        let CompiledMember::Block(block, members) = self else {
+        let CompiledMember::Block(block, _, members) = self else {
             return Value::null(ty.clone());
         };
         // Null allows the plugin to set the blocks; an empty list would be a decision that there are none.
@@ -130,7 +154,7 @@ impl CompiledMember {
 
     /// Returns true if the plugin may set these blocks.
     pub fn is_computed_block(&self) -> bool {
-        matches!(self, CompiledMember::Block(block, _) if block.computed)
+        matches!(self, CompiledMember::Block(block, ..) if block.computed)
     }
 
     /// Returns the inner members, if there are any.
@@ -138,7 +162,7 @@ impl CompiledMember {
         match self {
             CompiledMember::Attribute(_) => None,
             CompiledMember::Nested(_, nesting, members) => Some((*nesting, members)),
-            CompiledMember::Block(b, members) => Some((b.nesting, members)),
+            CompiledMember::Block(b, _, members) => Some((b.nesting, members)),
         }
     }
 }
@@ -148,14 +172,17 @@ impl Compiled {
     #[must_use]
     pub fn new(schema: Schema) -> Compiled {
         let ty = schema.root.ty();
-        let object = ty.as_object().cloned().unwrap_or_default();
-        let members = compile(&schema.root);
+        let deprecated = schema.root.deprecated;
+        let members = compile(schema.root);
         Compiled {
+            version: schema.version,
+            deprecated,
+            object: ty.as_object().cloned().unwrap_or_default(),
+            ty,
             write_only: any_attribute(&members, &|a| a.write_only),
             rules: any_attribute(&members, &|a| !a.rules.is_empty()),
-            schema,
-            ty,
-            object,
+            at_least_one_of: schema.at_least_one_of,
+            groups: schema.groups,
             members,
         }
     }
@@ -210,24 +237,23 @@ fn settable_only(members: &[CompiledMember], object: &Value) -> Value {
     })
 }
 
-fn compile(block: &Block) -> Vec<CompiledMember> {
-    let mut members: Vec<(&'static str, CompiledMember)> = Vec::new();
-    for attribute in &block.attributes {
-        let member = match &attribute.nested {
-            None => CompiledMember::Attribute(attribute.clone()),
-            Some(nested) => CompiledMember::Nested(attribute.clone(), nested.nesting, compile(&nested.block)),
-        };
-        members.push((attribute.name, member));
-    }
-    for nested in &block.blocks {
-        members.push((
-            nested.name,
-            CompiledMember::Block(nested.clone(), compile(&nested.block)),
-        ));
-    }
-    // Sorted by name, like the attributes of an object type, so that both can be visited in step.
-    members.sort_by_key(|(name, _)| *name);
-    members.into_iter().map(|(_, member)| member).collect()
+fn compile(block: Block) -> Vec<CompiledMember> {
+    let attributes = block.attributes.into_iter().map(|mut attribute| {
+        attribute.description = String::new();
+        match attribute.nested.take() {
+            None => CompiledMember::Attribute(attribute),
+            Some(nested) => CompiledMember::Nested(attribute, nested.nesting, compile(nested.block)),
+        }
+    });
+    let blocks = block.blocks.into_iter().map(|mut nested| {
+        let ty = nested.ty();
+        let inside = compile(std::mem::take(&mut nested.block));
+        CompiledMember::Block(nested, ty, inside)
+    });
+    let mut members: Vec<CompiledMember> = attributes.chain(blocks).collect();
+    // The order of an object type's attributes.
+    members.sort_by_key(CompiledMember::name);
+    members
 }
 
 fn any_attribute(members: &[CompiledMember], holds: &dyn Fn(&Attribute) -> bool) -> bool {

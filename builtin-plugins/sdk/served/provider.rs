@@ -21,14 +21,14 @@ use crate::identity::IdentityAttribute;
 use crate::list::AnyList;
 use crate::provider::{AnyProvider, Members, Provider, ProviderEntry};
 use crate::resource::AnyResource;
-use crate::schema::{Compiled, CompiledMember, Nesting};
+use crate::schema::{Compiled, CompiledMember, Described, Nesting, Schema};
 use crate::wire::{Wire, decode, encode};
 
-/// A provider with compiled schemas, ready to answer requests of any transport.
+/// A provider that is ready to answer requests of any transport. The schema of a member is compiled when a call first uses it, and
+/// descriptions are made one after another, so that a large provider needs memory only for the types in use.
 pub struct ServedProvider {
     provider: Box<dyn AnyProvider>,
-    config: Compiled,
-    meta: Option<Compiled>,
+    meta: OnceLock<Option<Compiled>>,
     pub(crate) resources: BTreeMap<&'static str, Box<dyn AnyResource>>,
     pub(crate) data_sources: BTreeMap<&'static str, Box<dyn AnyDataSource>>,
     pub(super) ephemerals: BTreeMap<&'static str, Box<dyn AnyEphemeral>>,
@@ -38,7 +38,6 @@ pub struct ServedProvider {
     pub(super) state_stores: BTreeMap<&'static str, ServedStore>,
     /// Names that more than one member of the same kind has.
     duplicates: Vec<&'static str>,
-    problems: OnceLock<Vec<String>>,
     calls: Calls,
     blocks: bool,
     /// Set if the last configuration deferred everything that the provider does.
@@ -47,24 +46,36 @@ pub struct ServedProvider {
 
 /// Schema, identity and properties of a managed resource type, for the host.
 pub struct ResourceDescription<'a> {
-    pub schema: &'a Compiled,
+    /// The schema, which is compiled or made when it is requested.
+    pub member: &'a dyn Described,
     pub identity: &'a [IdentityAttribute],
     pub identity_version: i64,
     /// See [`Resource::STATE_ONLY`](crate::Resource::STATE_ONLY).
     pub state_only: bool,
 }
 
+/// Member of a provider that has a schema, with the name of its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Provider,
+    ProviderMeta,
+    Resource(&'static str),
+    DataSource(&'static str),
+    Ephemeral(&'static str),
+    List(&'static str),
+    Action(&'static str),
+    StateStore(&'static str),
+}
+
 impl ServedProvider {
-    /// Creates the served form of a provider from its members. Each schema is compiled when it is first used. The provider can be served
-    /// only if there are no [`problems`](ServedProvider::problems).
+    /// Takes the members of a provider, which can be served only if there are no [`problems`](ServedProvider::problems).
     pub fn new<P: Provider>(provider: P) -> ServedProvider {
         let client = ClientCell::new();
         let mut members = Members::new(client.clone());
         provider.members(&mut members);
         ServedProvider {
-            config: Compiled::new(provider.schema()),
-            meta: provider.meta_schema().map(Compiled::new),
-            provider: Box::new(ProviderEntry(provider, client)),
+            provider: Box::new(ProviderEntry::new(provider, client)),
+            meta: OnceLock::new(),
             resources: members.resources,
             data_sources: members.data_sources,
             ephemerals: members.ephemerals,
@@ -77,57 +88,32 @@ impl ServedProvider {
                 .map(|(name, store)| (name, ServedStore::new(store)))
                 .collect(),
             duplicates: members.duplicates,
-            problems: OnceLock::new(),
             calls: Calls::new(),
             blocks: P::BLOCKS,
             deferred: Mutex::default(),
         }
     }
 
-    fn find_problems(&self) -> Vec<String> {
+    /// Makes each schema, and passes it to `take`: one at a time, so that a large provider never holds all of them. Returns the errors
+    /// in the declarations, one sentence each.
+    pub fn describe(&self, mut take: impl FnMut(Part, &Schema)) -> Vec<String> {
         let mut found: Vec<String> = (self.duplicates.iter())
             .map(|name| format!("there is more than one member {name} of the same kind"))
             .collect();
-        found.extend(of_schema(Use::Provider, "", &self.config.schema, &[]));
-        if let Some(meta) = &self.meta {
-            let problems = of_schema(Use::Provider, "", &meta.schema, &[]);
-            found.extend(problems.into_iter().map(|p| format!("provider_meta: {p}")));
-        }
-        for (name, resource) in &self.resources {
-            let used = match resource.is_lenient() {
-                true => Use::LenientResource,
-                false => Use::Resource,
-            };
-            found.extend(of_schema(used, name, &resource.schema().schema, resource.identity()));
-            found.extend(
-                resource
-                    .upgrade_problems()
-                    .into_iter()
-                    .map(|p| format!("resource {name}: {p}")),
-            );
-        }
-        for (name, source) in &self.data_sources {
-            found.extend(of_schema(Use::DataSource, name, &source.schema().schema, &[]));
-        }
-        for (name, ephemeral) in &self.ephemerals {
-            found.extend(of_schema(Use::Ephemeral, name, &ephemeral.schema().schema, &[]));
-        }
-        for (name, list) in &self.lists {
-            found.extend(of_schema(Use::List, name, &list.schema().schema, &[]));
-            // A list returns identities, so the resource type must have one.
-            match self.resources.get(name) {
-                Some(resource) if !resource.identity().is_empty() => {}
-                _ => found.push(format!(
-                    "list resource {name}: there is no resource of this name that has an identity"
-                )),
+        for (part, used, member) in self.members() {
+            // A method of the author's makes it, and can panic.
+            match guarded_now(|| member.declared()) {
+                Ok(schema) => {
+                    found.extend(self.problems_of(part, used, &schema));
+                    take(part, &schema);
+                }
+                Err(panic) => found.extend(panic.0.into_iter().map(|d| format!("{part:?}: {}", d.detail))),
             }
         }
-        for (name, action) in &self.actions {
-            found.extend(of_schema(Use::Action, name, &action.schema().schema, &[]));
-        }
-        for (name, store) in &self.state_stores {
-            let problems = of_schema(Use::Provider, "", &store.schema().schema, &[]);
-            found.extend(problems.into_iter().map(|p| format!("state store {name}: {p}")));
+        if let Some(meta) = self.provider.meta_schema() {
+            let problems = of_schema(Use::Provider, "", &meta, &[]);
+            found.extend(problems.into_iter().map(|p| format!("provider_meta: {p}")));
+            take(Part::ProviderMeta, &meta);
         }
         found.extend(
             self.functions
@@ -137,27 +123,80 @@ impl ServedProvider {
         found
     }
 
-    /// Returns the versions of the protocol that support everything in the schemas.
-    pub fn protocols(&self) -> &'static [u32] {
-        let schemas = (self.resources.values().map(|r| r.schema()))
-            .chain(self.data_sources.values().map(|d| d.schema()))
-            .chain(self.ephemerals.values().map(|e| e.schema()))
-            .chain(self.actions.values().map(|a| a.schema()))
-            .chain(&self.meta)
-            .chain([&self.config]);
-        let only_6 = |s: &Compiled| s.schema.root.has_nested_attributes() || s.schema.root.has_computed_blocks();
-        // Protocol 5 has no messages for these features, and would omit them without an error.
-        if !self.state_stores.is_empty() || schemas.into_iter().any(only_6) {
-            &[6]
-        } else {
-            &[5, 6]
+    /// Returns the errors in a declaration.
+    fn problems_of(&self, part: Part, used: Use, schema: &Schema) -> Vec<String> {
+        match part {
+            Part::Provider | Part::ProviderMeta => of_schema(used, "", schema, &[]),
+            Part::Resource(name) => {
+                let resource = self.resources.get(name);
+                let mut found = of_schema(used, name, schema, resource.map(|r| r.identity()).unwrap_or_default());
+                let upgrades = resource.map(|r| r.upgrade_problems(schema.version)).unwrap_or_default();
+                found.extend(upgrades.into_iter().map(|p| format!("resource {name}: {p}")));
+                found
+            }
+            Part::DataSource(name) | Part::Ephemeral(name) | Part::Action(name) => of_schema(used, name, schema, &[]),
+            Part::List(name) => {
+                let mut found = of_schema(used, name, schema, &[]);
+                // The answers of a list are identities.
+                match self.resources.get(name) {
+                    Some(resource) if !resource.identity().is_empty() => {}
+                    _ => found.push(format!(
+                        "list resource {name}: there is no resource of this name that has an identity"
+                    )),
+                }
+                found
+            }
+            Part::StateStore(name) => {
+                let problems = of_schema(used, "", schema, &[]);
+                problems
+                    .into_iter()
+                    .map(|p| format!("state store {name}: {p}"))
+                    .collect()
+            }
         }
     }
 
-    /// Returns the errors in the provider's declaration, one sentence each. A provider with errors cannot be served. The first call
-    /// compiles all schemas.
-    pub fn problems(&self) -> &[String] {
-        self.problems.get_or_init(|| self.find_problems())
+    /// Returns all members that have schemas.
+    fn members(&self) -> impl Iterator<Item = (Part, Use, &dyn Described)> {
+        let resources = self.resources.iter().map(|(name, resource)| {
+            let used = match resource.is_lenient() {
+                true => Use::LenientResource,
+                false => Use::Resource,
+            };
+            (Part::Resource(name), used, &**resource as &dyn Described)
+        });
+        let data_sources = (self.data_sources.iter())
+            .map(|(name, d)| (Part::DataSource(name), Use::DataSource, &**d as &dyn Described));
+        let ephemerals =
+            (self.ephemerals.iter()).map(|(name, e)| (Part::Ephemeral(name), Use::Ephemeral, &**e as &dyn Described));
+        let lists = (self.lists.iter()).map(|(name, l)| (Part::List(name), Use::List, &**l as &dyn Described));
+        let actions = (self.actions.iter()).map(|(name, a)| (Part::Action(name), Use::Action, &**a as &dyn Described));
+        let stores =
+            (self.state_stores.iter()).map(|(name, s)| (Part::StateStore(name), Use::Provider, s as &dyn Described));
+        let provider = (Part::Provider, Use::Provider, &*self.provider as &dyn Described);
+        [provider]
+            .into_iter()
+            .chain(resources)
+            .chain(data_sources)
+            .chain(ephemerals)
+            .chain(lists)
+            .chain(actions)
+            .chain(stores)
+    }
+
+    /// Returns the versions of the protocol that support everything in the schemas.
+    pub fn protocols(&self) -> &'static [u32] {
+        let only_6 = |s: &Schema| s.root.has_nested_attributes() || s.root.has_computed_blocks();
+        // Protocol 5 has no message for these, and would leave them out in silence.
+        let found = !self.state_stores.is_empty()
+            || self.members().any(|(_, _, member)| only_6(&member.declared()))
+            || self.provider.meta_schema().is_some_and(|meta| only_6(&meta));
+        if found { &[6] } else { &[5, 6] }
+    }
+
+    /// Returns the errors in the declaration, which prevent serving, one sentence each.
+    pub fn problems(&self) -> Vec<String> {
+        self.describe(|_, _| ())
     }
 
     /// Returns the registry of the calls in progress, for stopping them.
@@ -171,18 +210,19 @@ impl ServedProvider {
     }
 
     pub fn config_schema(&self) -> &Compiled {
-        &self.config
+        self.provider.schema()
     }
 
     /// Returns the schema of `provider_meta` blocks, if modules can have one for this provider.
     pub fn meta_schema(&self) -> Option<&Compiled> {
-        self.meta.as_ref()
+        let compile = || self.provider.meta_schema().map(Compiled::new);
+        self.meta.get_or_init(compile).as_ref()
     }
 
     pub fn resources(&self) -> impl Iterator<Item = (&'static str, ResourceDescription<'_>)> {
         self.resources.iter().map(|(name, resource)| {
             let description = ResourceDescription {
-                schema: resource.schema(),
+                member: &**resource,
                 identity: resource.identity(),
                 identity_version: resource.identity_version(),
                 state_only: resource.state_only(),
@@ -191,24 +231,26 @@ impl ServedProvider {
         })
     }
 
-    pub fn data_sources(&self) -> impl Iterator<Item = (&'static str, &Compiled)> {
-        self.data_sources.iter().map(|(name, d)| (*name, d.schema()))
+    pub fn data_sources(&self) -> impl Iterator<Item = (&'static str, &dyn Described)> {
+        self.data_sources
+            .iter()
+            .map(|(name, d)| (*name, &**d as &dyn Described))
     }
 
-    pub fn ephemerals(&self) -> impl Iterator<Item = (&'static str, &Compiled)> {
-        self.ephemerals.iter().map(|(name, e)| (*name, e.schema()))
+    pub fn ephemerals(&self) -> impl Iterator<Item = (&'static str, &dyn Described)> {
+        self.ephemerals.iter().map(|(name, e)| (*name, &**e as &dyn Described))
     }
 
-    pub fn lists(&self) -> impl Iterator<Item = (&'static str, &Compiled)> {
-        self.lists.iter().map(|(name, l)| (*name, l.schema()))
+    pub fn lists(&self) -> impl Iterator<Item = (&'static str, &dyn Described)> {
+        self.lists.iter().map(|(name, l)| (*name, &**l as &dyn Described))
     }
 
-    pub fn actions(&self) -> impl Iterator<Item = (&'static str, &Compiled)> {
-        self.actions.iter().map(|(name, a)| (*name, a.schema()))
+    pub fn actions(&self) -> impl Iterator<Item = (&'static str, &dyn Described)> {
+        self.actions.iter().map(|(name, a)| (*name, &**a as &dyn Described))
     }
 
-    pub fn state_stores(&self) -> impl Iterator<Item = (&'static str, &Compiled)> {
-        self.state_stores.iter().map(|(name, s)| (*name, s.schema()))
+    pub fn state_stores(&self) -> impl Iterator<Item = &'static str> {
+        self.state_stores.keys().copied()
     }
 
     pub fn functions(&self) -> &BTreeMap<&'static str, Function> {
@@ -217,12 +259,12 @@ impl ServedProvider {
 
     pub fn validate_provider(&self, config: &Wire) -> Diagnostics {
         let check = || -> Result<Diagnostics> {
-            let config = decode(config, &self.config.ty)?;
+            let config = decode(config, &self.config_schema().ty)?;
             // Null means that there is no provider block, so there is nothing to validate.
             if config.is_null() {
                 return Ok(Diagnostics::new());
             }
-            let diagnostics = check::against_schema(&self.config, &config, true);
+            let diagnostics = check::against_schema(self.config_schema(), &config, true);
             Ok(check::with_own_rules(
                 diagnostics,
                 guarded_now(|| self.provider.validate(&config))?,
@@ -233,7 +275,7 @@ impl ServedProvider {
 
     pub async fn configure(&self, config: &Wire, terraform_version: &str, options: CallOptions) -> Diagnostics {
         let mut cx = ConfigureContext::new(terraform_version, options);
-        let result = match decode(config, &self.config.ty) {
+        let result = match decode(config, &self.config_schema().ty) {
             Ok(config) => guarded(self.provider.configure(&config, &mut cx)).await,
             Err(errors) => Err(errors),
         };

@@ -4,13 +4,23 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::diag::{Diagnostics, Result};
 use crate::guard::{guarded, guarded_now};
-use crate::schema::Compiled;
+use crate::schema::{Compiled, Described, Schema};
 use crate::state_store::{AnyStateStore, StateClient, WorkspaceSupport};
 use crate::wire::{Wire, decode};
 
 pub(super) struct ServedStore {
     store: AnyStateStore,
     client: RwLock<Option<(Arc<dyn StateClient>, usize)>>,
+}
+
+impl Described for ServedStore {
+    fn declared(&self) -> Schema {
+        self.store.declared()
+    }
+
+    fn schema(&self) -> &Compiled {
+        self.store.schema()
+    }
 }
 
 impl ServedStore {
@@ -21,11 +31,7 @@ impl ServedStore {
         }
     }
 
-    pub fn schema(&self) -> &Compiled {
-        self.store.schema()
-    }
-
-    /// Returns the client and the negotiated chunk size; `None` before the store is configured.
+    /// Returns the client and the agreed size of pieces, once the store is configured.
     pub fn client(&self) -> Option<(Arc<dyn StateClient>, usize)> {
         self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

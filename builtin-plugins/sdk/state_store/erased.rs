@@ -11,22 +11,27 @@ use super::contract::{StateClient, StateStore};
 use crate::check::{against_schema, own_rules};
 use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::model::Cty as _;
-use crate::schema::{Block, Compiled, Nesting};
+use crate::schema::{Compiled, CompiledMember, LazySchema, Nesting, Schema};
 
 /// A state store of any type, with values instead of models.
 pub struct AnyStateStore {
-    schema: Compiled,
+    schema: LazySchema,
     store: Box<dyn Erased>,
 }
 
 #[async_trait]
 trait Erased: Send + Sync {
+    fn schema(&self) -> Schema;
     fn validate(&self, config: &Value) -> Diagnostics;
     async fn configure(&self, config: &Value) -> Result<Arc<dyn StateClient>>;
 }
 
 #[async_trait]
 impl<S: StateStore> Erased for S {
+    fn schema(&self) -> Schema {
+        StateStore::schema(self)
+    }
+
     fn validate(&self, config: &Value) -> Diagnostics {
         own_rules(config, |model: &S::Config| StateStore::validate(self, model))
     }
@@ -41,7 +46,7 @@ impl AnyStateStore {
     #[must_use]
     pub fn new(store: impl StateStore) -> AnyStateStore {
         AnyStateStore {
-            schema: Compiled::new(store.schema()),
+            schema: LazySchema::default(),
             store: Box::new(store),
         }
     }
@@ -49,7 +54,11 @@ impl AnyStateStore {
     /// Returns the schema of the store's configuration.
     #[must_use]
     pub fn schema(&self) -> &Compiled {
-        &self.schema
+        self.schema.get(|| self.store.schema())
+    }
+
+    pub(crate) fn declared(&self) -> Schema {
+        self.store.schema()
     }
 
     /// Checks a configuration of the schema's type.
@@ -58,7 +67,7 @@ impl AnyStateStore {
         if config.is_null() {
             return Diagnostics::new();
         }
-        let mut found = against_schema(&self.schema, config, true);
+        let mut found = against_schema(self.schema(), config, true);
         found.append(self.store.validate(config));
         found
     }
@@ -77,7 +86,7 @@ impl AnyStateStore {
     /// # Errors
     /// An argument is not in the schema, or its value has the wrong type.
     pub fn coerce(&self, config: &Value) -> Result<Value> {
-        coerce(&self.schema.schema.root, config, "")
+        coerce(&self.schema().members, config, "")
     }
 }
 
@@ -93,7 +102,7 @@ fn wrong(path: &str, problem: impl std::fmt::Display) -> Diagnostics {
     .into()
 }
 
-fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
+fn coerce(members: &[CompiledMember], config: &Value, path: &str) -> Result<Value> {
     let entries: BTreeMap<&str, &Value> = match config.is_null() {
         true => BTreeMap::new(),
         false => {
@@ -101,60 +110,64 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
             entries.map(|(name, value)| (&**name, value)).collect()
         }
     };
-    let below = |name: &str| match path {
-        "" => name.to_owned(),
-        path => format!("{path}.{name}"),
-    };
-    let known =
-        |name: &str| block.attributes.iter().any(|a| a.name == name) || block.blocks.iter().any(|b| b.name == name);
-    // Checked before any value is converted: a misspelled argument explains most of the other errors.
+    // Before values are converted: a misspelled argument explains most of the other errors.
+    let known = |name: &str| members.iter().any(|m| m.name() == name);
     if let Some(name) = entries.keys().find(|name| !known(name)) {
         return Err(wrong(path, format!("unsupported attribute \"{name}\"")));
     }
-    let mut out: Vec<(&'static str, Value)> = Vec::new();
-    for attribute in &block.attributes {
-        let value = match entries.get(attribute.name) {
-            Some(value)
-                if !value.is_null() && attribute.nested.as_ref().is_some_and(|n| n.nesting == Nesting::Single) =>
-            {
-                match &attribute.nested {
-                    Some(nested) => coerce(&nested.block, value, &below(attribute.name))?,
-                    None => Value::null(attribute.ty.clone()),
-                }
-            }
-            Some(value) => cty::convert(value, &attribute.ty).map_err(|e| wrong(&below(attribute.name), e.message))?,
-            None if attribute.required => {
-                return Err(wrong(path, format!("attribute \"{}\" is required", attribute.name)));
-            }
-            None => Value::null(attribute.ty.clone()),
+    let mut out: Vec<(&'static str, Value)> = Vec::with_capacity(members.len());
+    for member in members {
+        let name = member.name();
+        let below = match path {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
         };
-        out.push((attribute.name, value));
-    }
-    for nested in &block.blocks {
-        let place = below(nested.name);
-        let given = entries.get(nested.name).filter(|value| !value.is_null());
-        let ty = nested.block.ty();
-        let value = match (nested.nesting, given) {
-            (Nesting::Single, None) => Value::null(ty),
-            // A missing group is an empty object instead of null: all of its attributes are null or empty.
-            (Nesting::Single | Nesting::Group, given) => {
-                let none = Value::null(ty);
-                coerce(&nested.block, given.copied().unwrap_or(&none), &place)?
-            }
-            (_, None) => collection(nested.nesting, ty, Vec::new()),
-            (nesting, Some(value)) => {
-                let elements = value.as_seq().filter(|_| value.entries().is_none());
-                let elements = elements.ok_or_else(|| wrong(&place, "a list of objects is required"))?;
-                let elements = elements
-                    .iter()
-                    .map(|e| coerce(&nested.block, e, &place))
-                    .collect::<Result<_>>()?;
-                collection(nesting, ty, elements)
-            }
-        };
-        out.push((nested.name, value));
+        out.push((name, member_value(member, entries.get(name).copied(), path, &below)?));
     }
     Ok(Value::object(out))
+}
+
+/// Converts the argument for a member of the block at `path`; `below` is the path of the member.
+fn member_value(member: &CompiledMember, given: Option<&Value>, path: &str, below: &str) -> Result<Value> {
+    match (member, given) {
+        (CompiledMember::Nested(_, Nesting::Single, inside), Some(value)) if !value.is_null() => {
+            coerce(inside, value, below)
+        }
+        (CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..), Some(value)) => {
+            cty::convert(value, &a.ty).map_err(|e| wrong(below, e.message))
+        }
+        (CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..), None) if a.required => {
+            Err(wrong(path, format!("attribute \"{}\" is required", a.name)))
+        }
+        (CompiledMember::Attribute(a) | CompiledMember::Nested(a, ..), None) => Ok(Value::null(a.ty.clone())),
+        (CompiledMember::Block(block, ty, inside), given) => {
+            let given = given.filter(|value| !value.is_null());
+            let none = Value::null(ty.clone());
+            match (block.nesting, given) {
+                (Nesting::Single, None) => Ok(none),
+                // A group is never null: without arguments, it has its defaults.
+                (Nesting::Single | Nesting::Group, given) => coerce(inside, given.unwrap_or(&none), below),
+                (nesting, given) => blocks(nesting, ty, inside, given, below),
+            }
+        }
+    }
+}
+
+/// Converts the list of objects for repeated blocks.
+fn blocks(nesting: Nesting, ty: &Type, inside: &[CompiledMember], given: Option<&Value>, path: &str) -> Result<Value> {
+    let element = ty.element().cloned().unwrap_or(Type::Dynamic);
+    let elements = match given {
+        None => Vec::new(),
+        Some(value) => {
+            let elements = value.as_seq().filter(|_| value.entries().is_none());
+            let elements = elements.ok_or_else(|| wrong(path, "a list of objects is required"))?;
+            elements
+                .iter()
+                .map(|e| coerce(inside, e, path))
+                .collect::<Result<_>>()?
+        }
+    };
+    Ok(collection(nesting, element, elements))
 }
 
 fn collection(nesting: Nesting, element: Type, elements: Vec<Value>) -> Value {

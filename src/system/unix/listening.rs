@@ -1,8 +1,10 @@
 //! Sockets on which plugins listen: Unix sockets.
 
+use std::fs::DirBuilder;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
-use std::os::unix::fs::chown;
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, chown};
+use std::path::{Path, PathBuf};
 
 pub use tokio::net::{UnixListener as Listener, UnixStream as Stream};
 
@@ -17,8 +19,38 @@ pub struct Socket {
     pub network: &'static str,
     /// Path of the socket; for an abstract socket (`unix(7)`), which is not a file, `@` and its name.
     pub address: String,
-    // Removes the directory when this value is dropped.
-    _dir: Option<tempfile::TempDir>,
+    _dir: Option<OwnDirectory>,
+}
+
+/// A directory that only this user can use. It is removed with what is in it when this value is dropped.
+#[derive(Debug)]
+struct OwnDirectory(PathBuf);
+
+impl OwnDirectory {
+    /// Creates a directory with a new name.
+    fn create_in(base: &Path) -> io::Result<OwnDirectory> {
+        loop {
+            // Short, since the path of a socket has about a hundred bytes.
+            let path = base.join(format!("plugin-{:08x}", random() >> 32));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(OwnDirectory(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        // The process is ending, so nobody could be told.
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Returns a number for a name that only has to be unused. A new hasher begins with random keys.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 impl Socket {
@@ -28,7 +60,7 @@ impl Socket {
     /// The socket's directory cannot be created, or the group does not exist.
     pub fn open(request: &SocketRequest) -> io::Result<Socket> {
         let base = request.dir.clone().unwrap_or_else(std::env::temp_dir);
-        let dir = match tempfile::Builder::new().prefix("plugin-").tempdir_in(base) {
+        let dir = match OwnDirectory::create_in(&base) {
             Ok(dir) => dir,
             // Every user can connect to an abstract socket, but connections require the certificate of the client.
             Err(error) if request.secured && request.dir.is_none() => {
@@ -37,13 +69,13 @@ impl Socket {
             Err(error) => return Err(error),
         };
         // The mode is set explicitly, because the umask may have changed it.
-        set_mode(dir.path(), 0o700)?;
-        let path = dir.path().join("socket");
+        set_mode(&dir.0, 0o700)?;
+        let path = dir.0.join("socket");
         let listener = Listener::bind(&path)?;
         set_mode(&path, 0o700)?;
         if let Some(group) = &request.group {
             let group = group_id(group)?;
-            open_to_group(dir.path(), group, 0o710)?;
+            open_to_group(&dir.0, group, 0o710)?;
             open_to_group(&path, group, 0o660)?;
         }
         Ok(Socket {
@@ -57,11 +89,8 @@ impl Socket {
     /// Opens an abstract socket, for systems without a writable directory.
     #[cfg(target_os = "linux")]
     fn without_file() -> io::Result<Socket> {
-        use std::hash::{BuildHasher as _, Hasher as _};
         use std::os::linux::net::SocketAddrExt as _;
-        // The name only has to be unused. A new hasher begins with random keys.
-        let random = std::hash::RandomState::new().build_hasher().finish();
-        let name = format!("monoform-plugin-{random:016x}");
+        let name = format!("monoform-plugin-{:016x}", random());
         let address = std::os::unix::net::SocketAddr::from_abstract_name(&name)?;
         let listener = std::os::unix::net::UnixListener::bind_addr(&address)?;
         listener.set_nonblocking(true)?;
