@@ -1,4 +1,5 @@
-//! `-json-into`: the stream of a command in a file, in addition to the text output.
+//! `-json-into`: JSON of a command in a file, beside its text. It is what `-json` prints: the stream of an operation, or a document.
+//! For commands without such output, it is a stream of their messages and diagnostics.
 
 use std::fs::OpenOptions;
 use std::sync::Arc;
@@ -9,14 +10,25 @@ use system::files::OpenOptionsExt as _;
 use views::stream::Stream;
 use views::ui::Ui;
 
+use crate::commands::STREAMING;
 use crate::outcome::{Failure, Outcome, Status};
 use crate::session::Surroundings;
 
-/// Begins the stream.
+/// Commands whose `-json` is a document.
+const DOCUMENTS: &[&str] = &[
+    "output",
+    "show",
+    "state list",
+    "state show",
+    "validate",
+    "workspace list",
+];
+
+/// Opens the file of a command, and begins its stream if there is one.
 ///
 /// # Errors
-/// The file cannot be written, or standard output has the stream already.
-pub fn begin(path: &str, as_json: bool) -> Result<Arc<Stream>, Failure> {
+/// The file cannot be written, or standard output has the JSON already.
+pub fn begin(surroundings: &mut Surroundings, command: &str, path: &str, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return Err(Failure::usage(
             "Invalid output format",
@@ -28,7 +40,17 @@ pub fn begin(path: &str, as_json: bool) -> Result<Arc<Stream>, Failure> {
     // Diagnostics in the stream can contain sensitive addresses and values, so only the owner can read the file.
     options.write(true).create(true).truncate(true).mode(0o600);
     match options.open(path) {
-        Ok(file) => Ok(Arc::new(Stream::begin(Arc::new(Ui::to_file(file))))),
+        Ok(file) => {
+            let file = Arc::new(Ui::to_file(file));
+            match DOCUMENTS.contains(&command) {
+                true => surroundings.document = Some(file),
+                false => {
+                    surroundings.console.beside = Some(Arc::new(Stream::begin(file)));
+                    surroundings.texts_beside = !STREAMING.contains(&command);
+                }
+            }
+            Ok(())
+        }
         Err(error) => Err(Failure::new(
             "Failed to open the file for JSON output",
             format!(
@@ -39,10 +61,11 @@ pub fn begin(path: &str, as_json: bool) -> Result<Arc<Stream>, Failure> {
     }
 }
 
-/// Ends the stream of a command with this exit status. If the stream could not be written completely, reports
-/// that; the command then fails.
+/// Ends the output of a command with this status. A file that is not whole is an error.
 pub fn end(surroundings: &Surroundings, status: Status) -> Status {
-    let Some(error) = surroundings.beside.as_ref().and_then(|stream| stream.write_error()) else {
+    let of_stream = surroundings.beside.as_ref().and_then(|stream| stream.write_error());
+    let of_document = || surroundings.document.as_ref().and_then(|file| file.write_error());
+    let Some(error) = of_stream.or_else(of_document) else {
         return status;
     };
     let problem = Diagnostic::error(

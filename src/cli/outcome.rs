@@ -22,6 +22,8 @@ pub enum Part {
     Exact(String),
     /// Text for people on standard error.
     Error(String),
+    /// Document for the file of `-json-into`.
+    Document(String),
 }
 
 impl Part {

@@ -64,6 +64,10 @@ pub struct Surroundings {
     pub mounts: OnceLock<Arc<Mounts>>,
     /// Recorder of spans, if the environment requests a trace.
     pub tracer: Option<Arc<traces::Tracer>>,
+    /// File of `-json-into` of a command that prints a document.
+    pub document: Option<Arc<Ui>>,
+    /// True if texts are also messages in the stream of `-json-into`, because the command has no stream of its own.
+    pub texts_beside: bool,
 }
 
 /// Parsed arguments that other modules than the command's own need.
@@ -79,6 +83,8 @@ pub struct Invocation {
     pub shown: Shown,
     /// True with `-concise`: progress lines are left out.
     pub concise: bool,
+    /// True if the command asks for missing variables.
+    pub input: bool,
 }
 
 /// Encryption of a command after it was first needed; `None` if nothing is encrypted.
@@ -129,6 +135,8 @@ impl Session {
             working_dir: dir,
             mounts: self.mounts.clone(),
             tracer: self.tracer.clone(),
+            document: self.document.clone(),
+            texts_beside: self.texts_beside,
         };
         Session::new(surroundings, invocation)
     }
@@ -138,11 +146,17 @@ impl Session {
     pub fn set_variables(&self) -> Arc<SetVariables> {
         let mut set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
         let read = || {
-            SetVariables::read(&ValueInputs {
+            let set = SetVariables::read(&ValueInputs {
                 files: &Disk,
                 environment: &self.env.variables(),
                 flags: &self.invocation.variables,
-            })
+            });
+            let asks = self.invocation.input && self.env.input() && self.stream.is_none() && self.ui.is_interactive();
+            let console = self.console.clone();
+            match asks {
+                true => set.asking(move |variable| crate::workdir::answer(&console, variable)),
+                false => set,
+            }
         };
         set.get_or_insert_with(|| Arc::new(read())).clone()
     }
@@ -194,12 +208,19 @@ impl Surroundings {
             working_dir,
             mounts: OnceLock::new(),
             tracer: None,
+            document: None,
+            texts_beside: false,
         }
     }
 
     /// Shows the outcome of a command, and returns its exit status.
     pub fn render(&self, outcome: Outcome) -> Status {
         for part in outcome.parts {
+            if self.texts_beside
+                && let Part::Text(text) | Part::Exact(text) = &part
+            {
+                self.message_beside(text);
+            }
             match part {
                 Part::Problems(problems, sources) => {
                     self.show_now(&problems, &sources);
@@ -207,9 +228,26 @@ impl Surroundings {
                 Part::Text(text) => self.ui.out(text),
                 Part::Exact(text) => self.ui.out_bytes(text.as_bytes()),
                 Part::Error(text) => self.ui.err(text),
+                Part::Document(text) => {
+                    if let Some(file) = &self.document {
+                        file.out_bytes(text.as_bytes());
+                    }
+                }
             }
         }
         outcome.status
+    }
+
+    /// Adds the JSON document of a command to its text, if `-json-into` names a file for it.
+    pub fn with_document(&self, text: Outcome, document: impl FnOnce() -> Outcome) -> Outcome {
+        if self.document.is_none() {
+            return text;
+        }
+        let parts = document().parts.into_iter().filter_map(|part| match part {
+            Part::Exact(document) => Some(Part::Document(document)),
+            _ => None,
+        });
+        parts.fold(text, Outcome::and)
     }
 
     /// Shows warnings and continues, if there is no error. Otherwise all diagnostics become a failure.

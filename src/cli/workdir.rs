@@ -11,6 +11,7 @@ use engine::inputs::{EvaluationEnvironment, Variables};
 use lang::scope::FunctionSettings;
 use stores::planfile::{self, SavedPlan};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
+use views::console::Console;
 use views::prompt::{Answer, Echo};
 use views::verb::Verb;
 
@@ -101,6 +102,19 @@ pub fn load_for_tests(session: &Session) -> (Loaded, Diagnostics) {
 pub fn load_for_installation(session: &Session) -> (Loaded, Diagnostics) {
     let (loaded, problems) = load_installed(session, &Disk, ".", config::load_for_installation);
     (loaded.for_reading(), problems)
+}
+
+/// Loads the module in a directory without the modules that it calls.
+pub fn load_alone(session: &Session, dir: &str) -> Result<Project, Failure> {
+    let (loaded, mut problems) = load_installed(session, &Disk, dir, config::load_alone);
+    problems.extend(loaded.diagnostics);
+    if problems.has_errors() {
+        return Err(Failure::within(problems, &loaded.sources));
+    }
+    Ok(Project {
+        config: loaded.config,
+        sources: loaded.sources,
+    })
 }
 
 /// Loads the configuration in a directory, with the list of missing modules. The diagnostics are about the manifest.
@@ -210,12 +224,12 @@ pub fn variables(
         let Some(variable) = root.variables.get(&name) else {
             continue;
         };
-        if !(input && session.env.input()) {
+        if !(input && session.env.input()) || session.set_variables().is_unanswered() {
             problems.push(values::missing_variable(variable));
             continue;
         }
-        match asked(session, &project.sources, variable) {
-            Ok(Some(found)) => {
+        match asked(&session.console, &project.sources, variable) {
+            Ok(Some((_, found))) => {
                 if let Some(value) = problems.take(found) {
                     collected.values.insert(name, value);
                 }
@@ -242,14 +256,25 @@ pub fn variables(
     Ok((variables, problems))
 }
 
-/// Asks for the value of a variable; returns `None` if the input has ended. At a terminal, the question is repeated after
+/// Asks for a variable that is needed before a plan is made, and returns the typed text.
+pub fn answer(console: &Console, variable: &Variable) -> Option<String> {
+    match asked(console, &SourceMap::default(), variable) {
+        Ok(Some((text, Ok(_)))) => Some(text),
+        Ok(_) => None,
+        Err(interrupted) => {
+            console.show_now(&interrupted.into(), &SourceMap::default());
+            None
+        }
+    }
+}
+
+/// Text that was typed for a variable, and its value.
+type Typed = (String, Result<VariableValue, Diagnostics>);
+
+/// Asks for the value of a variable; returns none if the input has ended. At a terminal, the question is repeated after
 /// an invalid value.
-fn asked(
-    surroundings: &Surroundings,
-    sources: &SourceMap,
-    variable: &Variable,
-) -> Result<Option<Result<VariableValue, Diagnostics>>, Diagnostic> {
-    let ui = &surroundings.ui;
+fn asked(console: &Console, sources: &SourceMap, variable: &Variable) -> Result<Option<Typed>, Diagnostic> {
+    let ui = &console.ui;
     let style = ui.style();
     let description = variable
         .description
@@ -273,9 +298,9 @@ fn asked(
                 // A script sends no second answer: the question would read the answer to the next one.
                 match &found {
                     Err(problems) if ui.is_interactive() => {
-                        surroundings.show_now(problems, sources);
+                        console.show_now(problems, sources);
                     }
-                    _ => return Ok(Some(found)),
+                    _ => return Ok(Some((text, found))),
                 }
             }
             Answer::End => return Ok(None),

@@ -25,7 +25,7 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode;
 use crate::model::{CallAddress, CheckRule, Module, ModuleCall, Variable};
-use crate::values::{self, SetVariables};
+use crate::values::{self, Questions, SetVariables};
 use crate::version::{Constraint, Dialect};
 
 /// Values of a module's const variables. A missing one has been reported, or cannot be known here.
@@ -67,6 +67,8 @@ pub(crate) struct EarlyModule<'m> {
     /// The selected workspace, in a scope that `of_root` created: there, all variables are known, and a reference to anything else that is
     /// not known before a plan is an error.
     workspace: Option<&'m str>,
+    /// Questions for variables of a root module without a value, if everything else is an error.
+    questions: Option<&'m Questions>,
     functions: FunctionSettings,
     locals: Mutex<Locals>,
 }
@@ -96,6 +98,7 @@ impl<'m> EarlyModule<'m> {
             selected: None,
             cwd,
             workspace: None,
+            questions: None,
             functions: FunctionSettings {
                 mounts: mounts.cloned(),
                 // A source that changes with every call would never match the
@@ -107,11 +110,18 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// Creates the scope of a root module with the values of all its variables. A reference to a variable without a value, or to anything
-    /// that is not known before a plan, is an error.
-    pub fn of_root(module: &'m Module, values: ConstValues, cwd: &'m str, workspace: &'m str) -> EarlyModule<'m> {
+    /// Creates the scope of a root module with the values of all its variables. A variable without one is asked for if that is
+    /// possible. Everything that is not known before a plan is an error.
+    pub fn of_root(
+        module: &'m Module,
+        values: ConstValues,
+        questions: Option<&'m Questions>,
+        cwd: &'m str,
+        workspace: &'m str,
+    ) -> EarlyModule<'m> {
         EarlyModule {
             workspace: Some(workspace),
+            questions,
             functions: FunctionSettings::default(),
             ..EarlyModule::new(module, values, cwd, None)
         }
@@ -142,7 +152,8 @@ impl<'m> EarlyModule<'m> {
                     let found = values::collect(self.module, set).values.into_iter();
                     found.map(|(name, found)| (name, found.value)).collect()
                 });
-                all.get(&variable.name).cloned()
+                let asked = || Some(set.questions()?.value(variable)?.value);
+                all.get(&variable.name).cloned().or_else(asked)
             }
             Others::Call(caller, call) => {
                 let Some(attribute) = call.inputs.attribute(&variable.name) else {
@@ -497,7 +508,9 @@ impl Scope for EarlyModule<'_> {
                     ));
                 };
                 let all = self.workspace.is_some();
+                let asked = || Some(self.questions?.value(variable)?.value);
                 let known = self.values.get(name).filter(|_| variable.is_const || all).cloned();
+                let known = known.or_else(asked);
                 if all && known.is_none() {
                     return Err(error(
                         reference,

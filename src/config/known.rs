@@ -18,7 +18,7 @@ use crate::early::{ConstValues, EarlyModule};
 use crate::files::FileSource;
 use crate::loader::configuration_files;
 use crate::model::{Config, Module};
-use crate::values::{self, SetVariables};
+use crate::values::{self, Questions, SetVariables};
 
 /// Returns true if a file of a root module may have an `encryption` block. The text is searched for the word, because few modules have such
 /// a block, and parsing all of them would take time.
@@ -52,6 +52,7 @@ pub fn may_encrypt(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
 pub struct KnownRoot {
     module: Arc<Module>,
     values: ConstValues,
+    questions: Option<Arc<Questions>>,
     /// Working directory, as `path.cwd` returns it.
     cwd: String,
     workspace: String,
@@ -71,6 +72,7 @@ impl KnownRoot {
         let collected = values::collect(&module, set).values.into_iter();
         KnownRoot {
             values: collected.map(|(name, variable)| (name, variable.value)).collect(),
+            questions: set.questions().cloned(),
             module,
             cwd: cwd.to_owned(),
             workspace: workspace.to_owned(),
@@ -80,7 +82,13 @@ impl KnownRoot {
     /// Evaluates a body to an object of its schema. `variables` are further names that it can refer to.
     #[must_use]
     pub fn decode(&self, body: &Body, schema: &BlockSchema, variables: &[(Arc<str>, Value)]) -> (Value, Diagnostics) {
-        let scope = EarlyModule::of_root(&self.module, self.values.clone(), &self.cwd, &self.workspace);
+        let scope = EarlyModule::of_root(
+            &self.module,
+            self.values.clone(),
+            self.questions.as_deref(),
+            &self.cwd,
+            &self.workspace,
+        );
         prepare(&scope, body);
         let context = Context::new(&scope);
         let (value, problems) = decode_body(body, schema, context.with_variables(variables));
@@ -156,7 +164,13 @@ impl KnownRoot {
 
     /// Evaluates a setting. Settings are stored in clear text, so a sensitive value is an error.
     fn setting(&self, expr: &Expr) -> Result<Value, Diagnostics> {
-        let scope = EarlyModule::of_root(&self.module, self.values.clone(), &self.cwd, &self.workspace);
+        let scope = EarlyModule::of_root(
+            &self.module,
+            self.values.clone(),
+            self.questions.as_deref(),
+            &self.cwd,
+            &self.workspace,
+        );
         scope.prepare(expr);
         let (value, problems) = evaluate(expr, Context::new(&scope));
         let mut all = Diagnostics::new();

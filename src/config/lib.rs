@@ -37,6 +37,7 @@ mod fixture_tests;
 
 pub use early::{ConstValues, RootVariables};
 pub use loader::{
-    LoadOptions, Loaded, RootModule, load, load_for_installation, load_for_tests, load_root, load_with_queries,
+    LoadOptions, Loaded, RootModule, load, load_alone, load_for_installation, load_for_tests, load_root,
+    load_with_queries,
 };
 pub use model::*;

@@ -142,8 +142,16 @@ pub fn load_for_installation(files: &dyn FileSource, dir: &str, options: &LoadOp
     load_files(files, dir, options, Purpose::Installation)
 }
 
+/// Loads one module without the modules that it calls, so that nothing must be installed. The called modules are empty: only the
+/// sources and versions of the calls are known.
+#[must_use]
+pub fn load_alone(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>) -> Loaded {
+    load_files(files, dir, options, Purpose::Alone)
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
+    Alone,
     Installation,
     Operation,
     Query,
@@ -153,6 +161,7 @@ enum Purpose {
 fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purpose: Purpose) -> Loaded {
     let mut loader = Loader {
         tests: purpose == Purpose::Tests,
+        alone: purpose == Purpose::Alone,
         queries: (purpose == Purpose::Query).then(|| clean(dir)),
         ..Loader::new(files, options)
     };
@@ -194,10 +203,10 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
     }
     // Errors in `terraform`, `provider` or `module` blocks make the resolution doubtful: its errors may only be
     // consequences.
-    if !providers_in_doubt && purpose != Purpose::Tests {
+    if !providers_in_doubt && !matches!(purpose, Purpose::Tests | Purpose::Alone) {
         judged.extend(of_providers);
     }
-    if !matches!(purpose, Purpose::Tests | Purpose::Installation) {
+    if !matches!(purpose, Purpose::Tests | Purpose::Installation | Purpose::Alone) {
         root_outputs(&root.module, &mut judged);
     }
     let config = Config { root };
@@ -267,6 +276,8 @@ struct Loader<'l> {
     providers_in_doubt: bool,
     /// True if the configuration is loaded for tests.
     tests: bool,
+    /// True if called modules are not read.
+    alone: bool,
     /// Directory whose query files are read besides its configuration files.
     queries: Option<String>,
     /// OpenTofu's files that are not read, because Terraform's of the same name are.
@@ -287,6 +298,7 @@ impl<'l> Loader<'l> {
             unavailable: Diagnostics::new(),
             providers_in_doubt: false,
             tests: false,
+            alone: false,
             queries: None,
             left_out: Vec::new(),
         }
@@ -351,9 +363,9 @@ impl Loader<'_> {
         for call in module.module_calls.values() {
             let path = node.path.child(call.name.clone());
             if let Some(child) = self.child(path, call, &early, ancestors) {
-                // A module that requires another version of the tool was not decoded, so its variables are unknown. The error about the
-                // version is enough.
-                if !child.module.refused {
+                // A module for another version of the tool has only the diagnostic about that, since its
+                // variables were not read.
+                if !child.module.refused && !self.alone {
                     check_inputs(call, &child.module, &mut self.judged);
                 }
                 node.children.insert(call.name.clone(), child);
@@ -374,6 +386,17 @@ impl Loader<'_> {
             LiteralAddress::Known(address) => address.clone(),
             LiteralAddress::Evaluated => early.address(call, &mut self.between)?,
         };
+        if self.alone {
+            return Some(ModuleNode {
+                path,
+                module: Arc::default(),
+                source: address.source.to_string(),
+                version: None,
+                constraint: address.version.clone(),
+                children: BTreeMap::new(),
+                providers: BTreeMap::new(),
+            });
+        }
         let (dir, version) = match &address.source {
             ModuleSource::Local(relative) => {
                 let caller_dir = &early.module().source_dir;

@@ -4,6 +4,7 @@
 //! `*.auto.tfvars` and `*.auto.tfvars.json` in the order of their names, then `-var` and `-var-file` in the order of
 //! the command line. Only the value with the highest precedence is evaluated.
 
+mod questions;
 mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ use crate::decode::parts;
 use crate::files::FileSource;
 use crate::model::{Module, Variable};
 use crate::parse;
+pub use questions::Questions;
 pub use stored::{StoredValue, complete};
 
 /// The source of a variable's value.
@@ -151,6 +153,7 @@ pub struct SetVariables {
     named: BTreeSet<String>,
     sources: SourceMap,
     diagnostics: Diagnostics,
+    questions: Option<Arc<Questions>>,
 }
 
 /// Prints the names only: the values may be secrets.
@@ -215,7 +218,7 @@ enum Content {
 pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
     let mut out = set.reported(module);
     for variable in module.variables.values() {
-        let value = collected(variable, set.given.get(&variable.name), &mut out);
+        let value = collected(variable, set, || set.answered(variable), &mut out);
         if let Some(value) = value {
             // The warning is for users who set the variable, so it is left out for a default.
             let warning = deprecated_variable(variable, &value.value).filter(|_| value.source != ValueSource::Default);
@@ -234,7 +237,8 @@ pub fn collect_const(module: &Module, set: &SetVariables) -> CollectedValues {
     for variable in module.variables.values() {
         let given = set.given.get(&variable.name);
         if variable.is_const {
-            let value = collected(variable, given, &mut out);
+            let ask = || set.questions()?.value(variable);
+            let value = collected(variable, set, ask, &mut out);
             out.values.extend(value.map(|value| (variable.name.clone(), value)));
         } else if let Some(given) = given {
             written(variable, given, &mut out);
@@ -243,9 +247,14 @@ pub fn collect_const(module: &Module, set: &SetVariables) -> CollectedValues {
     out
 }
 
-/// Evaluates a variable; `None` if it has no value, or an invalid one.
-fn collected(variable: &Variable, given: Option<&Given>, out: &mut CollectedValues) -> Option<VariableValue> {
-    match (given, &variable.default) {
+/// Evaluates a variable; `None` if it has no value, or an invalid one. `answer` returns what the user typed for it.
+fn collected(
+    variable: &Variable,
+    set: &SetVariables,
+    answer: impl FnOnce() -> Option<VariableValue>,
+    out: &mut CollectedValues,
+) -> Option<VariableValue> {
+    match (set.given.get(&variable.name), &variable.default) {
         (Some(given), _) => evaluate(variable, given, out),
         (None, Some(default)) => Some(VariableValue {
             value: default.clone(),
@@ -253,8 +262,11 @@ fn collected(variable: &Variable, given: Option<&Given>, out: &mut CollectedValu
             source: ValueSource::Default,
         }),
         (None, None) => {
-            out.missing.push(variable.name.clone());
-            None
+            let answer = answer();
+            if answer.is_none() {
+                out.missing.push(variable.name.clone());
+            }
+            answer
         }
     }
 }

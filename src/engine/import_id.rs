@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use addrs::program::Mode;
 use cty::{Type, Value};
 use schema::Schema;
 use syntax::{Diagnostic, Diagnostics, Range};
@@ -17,6 +18,10 @@ pub(crate) fn identifier(value: Value, range: &Range) -> Result<Option<Arc<str>>
         return Err(wrong(
             "The import ID is ephemeral, so its value at apply could differ from the planned one. Use another value.",
         ));
+    }
+    // Terraform accepts a sensitive ID.
+    if marks.is_sensitive() && Mode::current().is_opentofu() {
+        return Err(wrong("The import ID cannot be sensitive, because the plan shows it."));
     }
     let value = cty::convert(&value, &Type::String)
         .map_err(|e| wrong(&format!("The import ID value is unsuitable: {}.", e.message)))?;

@@ -52,9 +52,8 @@ impl<'s> FileRun<'s> {
                     };
                     out.mocks.insert(address.clone(), source);
                     mocks.push((address, mock.clone()));
-                    // A mock stands in for all instances of the configuration.
                     let own = module.root.module.provider_configs.get(&local);
-                    for_each = own.and_then(|block| block.for_each.clone());
+                    for_each = mock.for_each.clone().or_else(|| own?.for_each.clone());
                     mock.range.clone()
                 }
                 TestProvider::Real(block) => {

@@ -50,6 +50,23 @@ impl Console {
         problems.has_errors()
     }
 
+    /// Prints a line of text for people, which is a message in a stream.
+    pub fn message(&self, text: impl AsRef<str>) {
+        let text = text.as_ref();
+        self.message_beside(text);
+        match &self.stream {
+            Some(stream) => stream.message(text),
+            None => self.ui.line(text),
+        }
+    }
+
+    /// Writes a message to the stream beside the text only.
+    pub fn message_beside(&self, text: &str) {
+        if let Some(stream) = &self.beside {
+            stream.message(text);
+        }
+    }
+
     /// Shows a warning without a source range while the command runs.
     pub fn warn_now(&self, warning: Diagnostic) {
         self.show_now(&warning.into(), &SourceMap::default());

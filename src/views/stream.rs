@@ -19,6 +19,7 @@ use crate::json::{self, Object, instance_key};
 use crate::lanes;
 use crate::query;
 use crate::reporter::{Done, ObjectOperation, OperationView, StillRunning, lines_of_output, seconds};
+use crate::terminal::unstyled;
 use crate::ui::Ui;
 use crate::words::{self, Words, bracketed, ephemeral_words};
 use addrs::program;
@@ -122,6 +123,15 @@ impl Stream {
     /// Writes a line of text that has no message type of its own.
     pub fn log(&self, message: &str) {
         self.info(message, "log", []);
+    }
+
+    /// Writes text for people as a message: without styles, and without list marks and blank lines around it.
+    pub fn message(&self, text: &str) {
+        let text = unstyled(text);
+        let text = text.trim().trim_start_matches("- ");
+        if !text.is_empty() {
+            self.log(text);
+        }
     }
 
     /// Reports that the command waits for a lock.

@@ -70,6 +70,21 @@ fn acts(c: char) -> bool {
 }
 
 /// Appends a control character in escaped form, as in quoted strings.
+/// Returns a text without its styles.
+pub(crate) fn unstyled(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(SGR) {
+        out.push_str(&rest[..at]);
+        let behind = &rest[at + SGR.len_utf8()..];
+        let code = behind.split_once('m').map(|(code, _)| code);
+        let code = code.filter(|code| CODES.contains(code));
+        rest = &behind[code.map_or(0, |code| code.len() + 1)..];
+    }
+    out.push_str(rest);
+    out
+}
+
 fn visible(c: char, out: &mut String) {
     match c {
         '\x07' => out.push_str("\\a"),

@@ -14,7 +14,7 @@
 //!
 //! The transcripts are Terraform's own. `MONOFORM_RECORD=terraform-1.16 cargo test --test commands` writes them again, with the
 //! program of that name and the built-in plugins; only recording needs it. Tests without a transcript are in [`own`],
-//! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`provider_instances`], [`provider_test`],
+//! [`guides`], [`line`], [`live_area`], [`logs`], [`opentofu`], [`opentofu_options`], [`provider_instances`], [`provider_test`],
 //! [`shown`], [`state_serve`], [`traces`], [`foreign_states`] and [`backend`].
 
 #![allow(
@@ -48,6 +48,7 @@ mod logs;
 mod markdown;
 mod matrix;
 mod opentofu;
+mod opentofu_options;
 mod own;
 mod partial_refresh;
 mod provider;
@@ -122,6 +123,7 @@ fn main() -> ExitCode {
         .chain(logs::TESTS)
         .chain(markdown::TESTS)
         .chain(opentofu::TESTS)
+        .chain(opentofu_options::TESTS)
         .chain(provider_instances::TESTS)
         .chain(provider_test::TESTS)
         .chain(review::TESTS)

@@ -1,4 +1,4 @@
-//! Modes: called as `tofu` or with `MONOFORM_MODE`, the program answers as OpenTofu.
+//! Modes: called as `tofu` or with `MONOFORM_MODE`, the program answers as OpenTofu, and reads its language.
 
 use std::os::unix::fs::symlink;
 
@@ -42,18 +42,6 @@ pub const TESTS: &[(&str, fn())] = &[
         sources_of_modules_depend_on_variables,
     ),
     (
-        "opentofu::view_flags_fold_and_filter_diagnostics",
-        view_flags_fold_and_filter_diagnostics,
-    ),
-    (
-        "opentofu::workspaces_and_locks_take_variables",
-        workspaces_and_locks_take_variables,
-    ),
-    (
-        "opentofu::streams_are_written_beside_the_text",
-        streams_are_written_beside_the_text,
-    ),
-    (
         "opentofu::settings_and_plugins_of_the_user_are_at_the_paths_of_the_mode",
         settings_and_plugins_of_the_user_are_at_the_paths_of_the_mode,
     ),
@@ -62,17 +50,13 @@ pub const TESTS: &[(&str, fn())] = &[
         forgotten_objects_are_counted_and_fail_a_destroy,
     ),
     (
-        "opentofu::state_or_plan_to_show_is_named_by_an_option",
-        state_or_plan_to_show_is_named_by_an_option,
-    ),
-    (
         "opentofu::states_keep_their_providers_where_translation_is_off",
         states_keep_their_providers_where_translation_is_off,
     ),
 ];
 
-/// Runs the program through a link that is named `tofu`.
-fn tofu(w: &Workspace, args: &[&str]) -> Ran {
+/// Runs the program through a link with the name of OpenTofu's.
+pub fn tofu(w: &Workspace, args: &[&str]) -> Ran {
     let link = w.home().join("tofu");
     if !link.exists() {
         symlink(monoform(), &link).expect("a link");
@@ -81,7 +65,7 @@ fn tofu(w: &Workspace, args: &[&str]) -> Ran {
 }
 
 /// Runs the executable under its own name in a mode.
-fn in_mode(w: &Workspace, mode: &str, args: &[&str]) -> Ran {
+pub fn in_mode(w: &Workspace, mode: &str, args: &[&str]) -> Ran {
     let mut command = w.command(monoform());
     command.env("MONOFORM_MODE", mode).args(args);
     ran(command.output().expect("the program starts"))
@@ -166,8 +150,8 @@ fn each_mode_reads_its_files_and_its_version_constraints() {
     in_mode(&w, "terraform", &["plan"]).ok();
 }
 
-/// Checks a configuration in the mode of OpenTofu, and under the program's own name.
-fn both(files: &[(&str, &str)], check: impl Fn(&Workspace, &dyn Fn(&[&str]) -> Ran)) {
+/// Returns the workspace of a configuration, planned or applied in the mode of OpenTofu and under the own name.
+pub fn both(files: &[(&str, &str)], check: impl Fn(&Workspace, &dyn Fn(&[&str]) -> Ran)) {
     for mode in ["opentofu", "monoform"] {
         let w = Workspace::with(files);
         check(&w, &|args| in_mode(&w, mode, args));
@@ -440,126 +424,6 @@ output "all" {
     });
 }
 
-fn view_flags_fold_and_filter_diagnostics() {
-    let main = r#"
-module "a" {
-  source = "./m"
-  old    = 1
-}
-module "b" {
-  source = "./m"
-  old    = 2
-}
-resource "terraform_data" "x" {
-  input = nothing_here
-}
-resource "terraform_data" "y" {
-  input = nothing_there
-}
-"#;
-    let child = "variable \"old\" {\n  default    = 0\n  deprecated = \"use new\"\n}\n";
-    let valid = main.replace("nothing_here", "1").replace("nothing_there", "2");
-    both(&[("main.tf", main), ("m/main.tf", child)], |w, run| {
-        let errors = |args: &[&str]| run(args).stderr.matches("Error: ").count();
-        assert_eq!(errors(&["validate", "-no-color"]), 2);
-        let ran = run(&["validate", "-no-color", "-consolidate-errors"]);
-        assert!(
-            ran.stderr.matches("Error: ").count() == 1 && ran.stderr.contains("(and one more similar error elsewhere)"),
-            "{}",
-            ran.all()
-        );
-        w.write("main.tf", &valid);
-        let warnings = |args: &[&str]| {
-            let ran = run(&[&["plan", "-no-color"], args].concat()).ok();
-            ran.stdout.matches("Warning: Deprecated variable got a value").count()
-        };
-        assert_eq!(warnings(&[]), 1);
-        assert_eq!(warnings(&["-consolidate-warnings=false"]), 2);
-        assert_eq!(warnings(&["-deprecation=module:local"]), 1);
-        assert_eq!(warnings(&["-deprecation=module:none"]), 0);
-        run(&["plan", "-consolidate-errors=maybe"]).fails_with(&["neither true nor false"]);
-        run(&["plan", "-deprecation=none"]).fails_with(&["Invalid -deprecation option"]);
-        in_mode(w, "terraform", &["plan", "-consolidate-errors"]).fails_with(&["-consolidate-errors"]);
-    });
-}
-
-fn workspaces_and_locks_take_variables() {
-    let main = "variable \"name\" {\n  type = string\n}\nterraform {\n  backend \"local\" {\n    path = \"${var.name}.tfstate\"\n  }\n}\n";
-    both(&[("main.tf", main)], |_, run| {
-        let name = "-var=name=a";
-        run(&["init", name]).ok();
-        run(&["workspace", "new", name, "blue"]).ok();
-        assert!(run(&["workspace", "list", name]).ok().stdout.contains("* blue"));
-        run(&["workspace", "select", name, "default"]).ok();
-        run(&["workspace", "delete", name, "blue"]).ok();
-        run(&["workspace", "list"]).fails_with(&["Required variable not set"]);
-        run(&["workspace", "list", "-var=name=b"]).fails_with(&["Backend initialization required"]);
-        run(&["force-unlock", "-force", "x"]).fails_with(&["Required variable not set"]);
-        let ran = run(&["force-unlock", "-force", name, "x"]);
-        assert!(ran.status == 1 && !ran.all().contains("variable"), "{}", ran.all());
-    });
-}
-
-/// Returns the types of the messages of a stream.
-fn types(stream: &str) -> Vec<String> {
-    let parsed = stream
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
-    parsed
-        .map(|message| message["type"].as_str().unwrap_or_default().to_owned())
-        .collect()
-}
-
-fn streams_are_written_beside_the_text() {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let main =
-        "resource \"terraform_data\" \"a\" {\n  input = 1\n}\noutput \"o\" {\n  value = terraform_data.a.output\n}\n";
-    both(&[("main.tf", main)], |w, run| {
-        let alone = types(&run(&["plan", "-json"]).stdout);
-        let ran = run(&["plan", "-no-color", "-json-into=j"]).ok();
-        assert!(ran.stdout.contains("Plan: 1 to add"), "{}", ran.all());
-        assert_eq!(types(&w.read("j")), alone);
-        let mode = std::fs::metadata(w.dir().join("j"))
-            .expect("the file")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600);
-        let ran = run(&["apply", "-auto-approve", "-no-color", "-json-into=j"]).ok();
-        assert!(
-            ran.stdout.contains("Apply complete!") && ran.stdout.contains("o = 1"),
-            "{}",
-            ran.all()
-        );
-        let of_apply = types(&w.read("j"));
-        for ty in [
-            "version",
-            "planned_change",
-            "apply_start",
-            "apply_complete",
-            "change_summary",
-            "outputs",
-        ] {
-            assert!(of_apply.iter().any(|found| found == ty), "{ty}\n{of_apply:?}");
-        }
-        let alone = types(&run(&["refresh", "-json"]).stdout);
-        run(&["refresh", "-json-into=j"]).ok();
-        assert_eq!(types(&w.read("j")), alone);
-        let ran = run(&["plan", "-json", "-json-into=j"]);
-        assert!(
-            ran.status == 1 && ran.stdout.contains("exclude each other"),
-            "{}",
-            ran.all()
-        );
-        run(&["plan", "-json-into=none/j"]).fails_with(&["Failed to open the file for JSON output"]);
-        run(&["destroy", "-auto-approve", "-json-into=j"]).ok();
-        assert!(types(&w.read("j")).contains(&"apply_complete".to_owned()));
-        w.write("main.tf", "output \"o\" {\n  value = nothing.here\n}\n");
-        run(&["plan", "-no-color", "-json-into=j"]).fails_with(&["Reference to undeclared resource"]);
-        assert!(types(&w.read("j")).contains(&"diagnostic".to_owned()));
-    });
-}
-
 fn settings_and_plugins_of_the_user_are_at_the_paths_of_the_mode() {
     let w = Workspace::with(&[("main.tf", "")]);
     let home = w.home();
@@ -668,21 +532,4 @@ fn states_keep_their_providers_where_translation_is_off() {
     };
     assert_eq!(planned("0"), "registry.terraform.io");
     assert_eq!(planned("1"), "registry.opentofu.org");
-}
-
-fn state_or_plan_to_show_is_named_by_an_option() {
-    let w = Workspace::with(&[("main.tf", "resource \"terraform_data\" \"a\" {}\n")]);
-    w.run(&["apply", "-auto-approve"]).ok();
-    w.run(&["plan", "-destroy", "-out=p"]).ok();
-    let shown = |args: &[&str]| w.run(&[&["show", "-no-color"], args].concat()).ok().stdout;
-    assert_eq!(shown(&["-state"]), shown(&[]));
-    assert_eq!(shown(&["-plan=p"]), shown(&["p"]));
-    for (args, problem) in [
-        (&["show", "-plan=terraform.tfstate"][..], "as a plan file"),
-        (&["show", "-plan=none"], "as a plan file"),
-        (&["show", "-state", "-plan=p"], "Incompatible options"),
-        (&["show", "-state", "p"], "Incompatible options"),
-    ] {
-        w.run(args).fails_with(&[problem]);
-    }
 }

@@ -25,6 +25,10 @@ pub const TESTS: &[(&str, fn())] = &[
         "provider_instances::states_of_terraform_are_read_with_addresses_of_opentofu",
         states_of_terraform_are_read_with_addresses_of_opentofu,
     ),
+    (
+        "provider_instances::mocks_have_the_instances_of_their_for_each",
+        mocks_have_the_instances_of_their_for_each,
+    ),
 ];
 
 const MAIN: &str = r#"
@@ -251,4 +255,70 @@ fn states_of_terraform_are_read_with_addresses_of_opentofu() {
     tofu(&w, &["init"]).ok();
     tofu(&w, APPLY).ok().shows(&["0 added, 0 changed, 0 destroyed"]);
     assert_eq!(of(&w), address("registry.terraform.io"));
+}
+
+fn mocks_have_the_instances_of_their_for_each() {
+    let main = r#"
+terraform {
+  required_providers {
+    random = { source = "hashicorp/random" }
+  }
+}
+variable "regions" {
+  type    = set(string)
+  default = ["a"]
+}
+variable "objects" {
+  type    = set(string)
+  default = ["a"]
+}
+provider "random" {
+  alias    = "by"
+  for_each = var.regions
+}
+resource "random_pet" "p" {
+  for_each = var.objects
+  provider = random.by[each.key]
+}
+"#;
+    let suite = |header: &str, object: &str| {
+        format!(
+            r#"
+mock_provider "random" {{
+  {header}
+  mock_resource "random_pet" {{
+    defaults = {{ id = "mocked" }}
+  }}
+}}
+run "mocked" {{
+  variables {{
+    objects = ["{object}"]
+  }}
+  assert {{
+    condition     = random_pet.p["{object}"].id == "mocked"
+    error_message = random_pet.p["{object}"].id
+  }}
+}}
+"#
+        )
+    };
+    let of_mock = "alias    = \"by\"\n  for_each = toset([\"b\"])";
+    let w = Workspace::with(&[("main.tf", main), ("a.tftest.hcl", &suite(of_mock, "b"))]);
+    for mode in ["monoform", "opentofu"] {
+        let test = || {
+            let mut command = w.command(monoform());
+            command.env("MONOFORM_MODE", mode).args(["test", "-no-color"]);
+            ran(command.output().expect("the program starts"))
+        };
+        w.write("a.tftest.hcl", &suite(of_mock, "b"));
+        test().ok();
+        // The instances of the configuration are not those of the mock.
+        w.write("a.tftest.hcl", &suite(of_mock, "a"));
+        test().fails_with(&["a"]);
+        // A mock without for_each stands in for all instances of the configuration.
+        w.write("a.tftest.hcl", &suite("alias = \"by\"", "a"));
+        test().ok();
+        w.write("a.tftest.hcl", &suite("for_each = toset([\"b\"])", "b"));
+        test().fails_with(&["Alias required when using \"for_each\""]);
+    }
 }

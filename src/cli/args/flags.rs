@@ -234,12 +234,13 @@ impl Flags<'_> {
         );
     }
 
-    /// Declares `-json-into` of an operation, whose value is in the session: see [`json_into`].
+    /// Declares `-json-into`, whose value is in the session: see [`json_into`].
     pub fn json_into(&mut self) {
         self.value(
             JSON_INTO,
             "PATH",
-            "Write what -json would print into this file, beside the text. The file is private to you, and is replaced.",
+            "Write JSON into this file, beside the text: what -json would print, or the messages as a stream. The file is \
+             private to you, and is replaced.",
         );
     }
 

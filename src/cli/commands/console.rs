@@ -64,6 +64,7 @@ impl FromFlags for Arguments {
             true,
             "Has no effect: variables without a value are unknown, and never asked for.",
         );
+        flags.json_into();
         VariableFlags::read(flags);
         Arguments {
             lock: LockFlags::read(flags),
@@ -311,7 +312,7 @@ impl Conversation<'_> {
                         continue;
                     }
                     match self.answer(&std::mem::take(&mut input)) {
-                        Answer::Text(text) => self.session.ui.line(text),
+                        Answer::Text(text) => self.session.message(text),
                         Answer::Wrong => {}
                         Answer::Exit => return Ok(Outcome::success()),
                     }

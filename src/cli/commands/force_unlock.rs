@@ -27,6 +27,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         // The settings of a backend can depend on variables, whose values are in the session.
+        flags.json_into();
         VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),

@@ -47,6 +47,7 @@ impl FromFlags for Arguments {
         );
         let mirror = mirror_flag(flags);
         let test_directory = tested::directory_flag(flags);
+        flags.json_into();
         VariableFlags::read(flags);
         Arguments {
             positional,
@@ -111,10 +112,6 @@ pub fn install(
         program: session.ui.program,
     };
     let runtime = session.runtime()?;
-    let say = |text: String| match &session.stream {
-        Some(stream) => stream.log(text.trim_start_matches("- ")),
-        None => session.ui.line(text),
-    };
     let mut emit = |event| match event {
         Event::Downloading {
             key,
@@ -124,9 +121,9 @@ pub fn install(
         } => {
             let verb = if carried { "Unpacking" } else { "Downloading" };
             let version = version.map(|version| format!(" {version}")).unwrap_or_default();
-            say(format!("{verb} {package}{version} for {key}..."));
+            session.message(format!("{verb} {package}{version} for {key}..."));
         }
-        Event::Installed { key, dir } => say(format!("- {key} in {dir}")),
+        Event::Installed { key, dir } => session.message(format!("- {key} in {dir}")),
     };
     // Earlier lines must be visible while packages are downloaded.
     session.ui.flush();

@@ -68,6 +68,7 @@ impl FromFlags for Arguments {
         ignore_remote_version(flags);
         let lock = LockFlags::read(flags);
         let positional = flags.positional();
+        flags.json_into();
         flags.json_stream();
         let backend = flags.explicit_switch(
             "backend",
@@ -496,18 +497,15 @@ fn copy_module(session: &Session, source: &str) -> Result<(), Diagnostics> {
 
 /// Prints a step of the command; with `-json`, as an event with this message code.
 fn say(session: &Session, code: &str, text: String) {
-    match &session.stream {
-        Some(stream) => stream.init(code, &text),
-        None => session.ui.line(text),
+    session.streams().for_each(|stream| stream.init(code, &text));
+    if session.stream.is_none() {
+        session.ui.line(text);
     }
 }
 
 /// Prints a step; with `-json`, as an event without a message code.
 fn note(session: &Session, text: String) {
-    match &session.stream {
-        Some(stream) => stream.log(text.trim_start_matches(['-', ' '])),
-        None => session.ui.line(text),
-    }
+    session.message(text);
 }
 
 /// Writes an empty line, in text output only.

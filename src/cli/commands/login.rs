@@ -33,6 +33,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         Arguments {
             positional: flags.positional(),
             input: flags.switch("input", true, "Do not ask questions: login cannot do without."),
@@ -132,7 +133,7 @@ impl Login<'_> {
     }
 
     fn line(&self, text: impl AsRef<str>) {
-        self.session.ui.line(text);
+        self.session.message(text);
     }
 
     fn way(&self, services: &Services) -> Result<(Way, Diagnostics), Diagnostics> {

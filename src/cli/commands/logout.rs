@@ -23,6 +23,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         Arguments {
             positional: flags.positional(),
         }
@@ -39,7 +40,6 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let shown = host.display();
     let stored = Stored::find(session, host);
-    let ui = &session.ui;
     match stored.location() {
         Location::OtherFile => {
             return Err(Failure::from(
@@ -49,11 +49,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         Location::Nowhere => {
             return Ok(Outcome::line(format!("No credentials for {shown} are stored.\n")));
         }
-        Location::Helper(helper) => ui.line(format!(
+        Location::Helper(helper) => session.message(format!(
             "Removing the stored credentials for {shown} from the configured\n\"{}\" credentials helper.\n",
             helper.name
         )),
-        Location::File => ui.line(format!(
+        Location::File => session.message(format!(
             "Removing the stored credentials for {shown} from the following file:\n    {}\n",
             stored.file()
         )),
@@ -63,7 +63,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         let detail = format!("The stored token could not be removed: {why}.");
         Failure::new("Failed to remove API token", detail)
     })?;
-    let style = ui.style();
+    let style = session.ui.style();
     Ok(Outcome::line(format!(
         "{} {}\n",
         style.good("Success!"),

@@ -103,7 +103,7 @@ impl Command {
 }
 
 /// Commands whose `-json` is a stream of events.
-const STREAMING: &[&str] = &[
+pub(crate) const STREAMING: &[&str] = &[
     "plan",
     "apply",
     "destroy",
@@ -449,12 +449,9 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
     };
     surroundings.console.form.compact |= flags::compact_warnings(&matches);
     if let Some(path) = flags::json_into(&matches) {
-        match json_into::begin(path, as_json) {
-            Ok(stream) => surroundings.console.beside = Some(stream),
-            Err(failure) => {
-                let outcome = wrong_usage(&surroundings, command, failure, as_json);
-                return surroundings.render(outcome);
-            }
+        if let Err(failure) = json_into::begin(&mut surroundings, command.path, path, as_json) {
+            let outcome = wrong_usage(&surroundings, command, failure, as_json);
+            return surroundings.render(outcome);
         }
     }
     if let Some(flag) = flags::for_people(&matches).filter(|_| as_json) {
@@ -516,6 +513,8 @@ fn invocation(matches: &clap::ArgMatches, parsed: &Parsed, shown: Shown) -> crat
         },
         shown,
         concise: flags::concise(matches) || shown.format == Format::Markdown,
+        // Only commands with this flag ask.
+        input: matches!(matches.try_get_one::<bool>("input"), Ok(Some(true))),
     }
 }
 

@@ -34,6 +34,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.show_sensitive();
+        flags.json_into();
         VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
@@ -84,7 +85,12 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             ),
         ));
     };
-    one(name, output, as_json, raw)
+    if as_json {
+        return document_of(output);
+    }
+    let text = one(name, output, raw)?;
+    // An output that JSON cannot express is an error only where its document is the result.
+    Ok(session.with_document(text, || document_of(output).unwrap_or_default()))
 }
 
 fn no_outputs(command: &str) -> String {
@@ -95,13 +101,16 @@ fn no_outputs(command: &str) -> String {
 }
 
 fn all(session: &Session, state: &State, as_json: bool) -> Outcome {
-    if as_json {
+    let document = || {
         let outputs: serde_json::Map<String, serde_json::Value> = state
             .outputs
             .iter()
             .map(|(name, o)| (name.to_string(), json::values::output(&o.value, o.sensitive, false)))
             .collect();
-        return Outcome::document(&outputs.into());
+        Outcome::document(&outputs.into())
+    };
+    if as_json {
+        return document();
     }
     if state.outputs.is_empty() {
         // The warning is written to standard output in place of the list, because scripts expect it there.
@@ -111,19 +120,21 @@ fn all(session: &Session, state: &State, as_json: bool) -> Outcome {
             width: session.ui.width(),
             plain: session.ui.plain,
         };
-        return Outcome::text(diagnostics::format(&problem, &SourceMap::default(), layout));
+        let text = Outcome::text(diagnostics::format(&problem, &SourceMap::default(), layout));
+        return session.with_document(text, document);
     }
-    Outcome::text(listing(state, session.invocation.shown))
+    session.with_document(Outcome::text(listing(state, session.invocation.shown)), document)
 }
 
-fn one(name: &str, output: &OutputValue, as_json: bool, raw: bool) -> Result<Outcome, Failure> {
-    let value = &output.value;
-    if as_json {
-        return match cty::json::to_simple_json(value) {
-            Ok(json) => Ok(Outcome::exact(cty::json::to_text(&json, None) + "\n")),
-            Err(e) => Err(Failure::new("Cannot show output value", e.to_string())),
-        };
+fn document_of(output: &OutputValue) -> Result<Outcome, Failure> {
+    match cty::json::to_simple_json(&output.value) {
+        Ok(json) => Ok(Outcome::exact(cty::json::to_text(&json, None) + "\n")),
+        Err(e) => Err(Failure::new("Cannot show output value", e.to_string())),
     }
+}
+
+fn one(name: &str, output: &OutputValue, raw: bool) -> Result<Outcome, Failure> {
+    let value = &output.value;
     if raw {
         let fails = |what: &str| {
             Failure::new(

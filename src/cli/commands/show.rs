@@ -23,7 +23,8 @@ pub const COMMAND: Command = Command {
     path: "show",
     about: "Show the current state or a saved plan",
     positional: "[PATH]",
-    details: "Shows a state file or a saved plan in a form for people. Without a path, the current state.",
+    details: "Shows a state file or a saved plan in a form for people. Without a path, the current state. With -json, \
+              also shows the configuration or one module.",
     declare: flags::declare::<Arguments>,
     refused: &[],
     run: |session, matches| run(session, &flags::read(matches)),
@@ -36,10 +37,15 @@ struct Arguments {
     state: bool,
     /// Path of a saved plan (`-plan`). Unlike the positional argument, it must not be a state file.
     plan: Option<String>,
+    /// True if the configuration is shown.
+    config: bool,
+    /// Directory of a module that is shown without the modules that it calls.
+    module: Option<String>,
 }
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         VariableFlags::read(flags);
         flags.summary();
         flags.plan_format();
@@ -57,6 +63,16 @@ impl FromFlags for Arguments {
                 "PATH",
                 "Show this saved plan. A file that is no plan is an error.",
             ),
+            config: flags.switch(
+                "config",
+                false,
+                "Show the configuration of the working directory. Requires -json.",
+            ),
+            module: flags.value(
+                "module",
+                "DIR",
+                "Show the module in this directory alone: nothing has to be installed. Requires -json.",
+            ),
         }
     }
 }
@@ -68,12 +84,21 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             "Expected at most one positional argument.",
         ));
     }
-    let named = usize::from(arguments.state) + usize::from(arguments.plan.is_some()) + arguments.positional.len();
-    if named > 1 {
+    let chosen = [
+        arguments.state,
+        arguments.plan.is_some(),
+        arguments.config,
+        arguments.module.is_some(),
+        !arguments.positional.is_empty(),
+    ];
+    if chosen.into_iter().filter(|chosen| *chosen).count() > 1 {
         return Err(Failure::usage(
             "Incompatible options",
-            "The option -state, the option -plan and a path each say what is shown. Use one of them.",
+            "The options -state, -plan, -config and -module and a path each say what is shown. Use one of them.",
         ));
+    }
+    if arguments.config || arguments.module.is_some() {
+        return show_configuration(session, arguments);
     }
     let paths: Vec<&String> = arguments.plan.iter().chain(&arguments.positional).collect();
     let as_json = arguments.json;
@@ -137,22 +162,59 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     }
 }
 
+/// Shows the configuration, or one module of it.
+fn show_configuration(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
+    if !arguments.json {
+        return Err(Failure::usage(
+            "JSON output required",
+            "The options -config and -module show a document for programs. Add -json.",
+        ));
+    }
+    if session.invocation.shown.form == Form::Summary {
+        return Err(Failure::usage(
+            "Incompatible options",
+            "The option -summary is about plans. It cannot be used with -config or -module.",
+        ));
+    }
+    let document = match &arguments.module {
+        Some(dir) => json::configuration::module_alone(&workdir::load_alone(session, dir)?.config),
+        None => {
+            let (project, problems) = workdir::read(session);
+            if problems.has_errors() {
+                return Err(Failure::within(problems, &project.sources));
+            }
+            if !workdir::has_configuration() {
+                return Err(Failure::new(
+                    "No configuration files",
+                    "The working directory has no configuration files, so there is no configuration to show.",
+                ));
+            }
+            let schemas = all_schemas(session, &project.config, &State::new()).within(&project.sources)?;
+            json::configuration::whole(&project.config, &schemas)
+        }
+    };
+    Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"))
+}
+
 fn show_state(session: &Session, state: Option<State>, as_json: bool) -> Result<Outcome, Failure> {
     let Some(state) = state else {
-        let text = if as_json {
-            format!("{{\"format_version\":\"{}\"}}", "1.0")
-        } else {
-            "No state.".into()
-        };
-        return Ok(Outcome::line(text));
+        let document = || Outcome::exact(format!("{{\"format_version\":\"{}\"}}\n", json::STATE_FORMAT));
+        return Ok(match as_json {
+            true => document(),
+            false => session.with_document(Outcome::line("No state."), document),
+        });
     };
     let schemas = state_schemas(session, &state)?;
-    if as_json {
+    let document = || {
         let document = json::state::state_document(&state, Some(&schemas), core_version());
-        return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
+        Outcome::exact(cty::json::to_text(&document, None) + "\n")
+    };
+    if as_json {
+        return Ok(document());
     }
     let style = session.invocation.shown.style(&session.ui);
-    Ok(Outcome::text(views::diff::state_text(&state, &schemas, style)))
+    let text = Outcome::text(views::diff::state_text(&state, &schemas, style));
+    Ok(session.with_document(text, document))
 }
 
 /// Fetches the schemas of the providers of a configuration and of a state.
@@ -192,10 +254,13 @@ fn show_plan(session: &Session, path: &Path, as_json: bool) -> Result<Outcome, F
     if as_json && session.invocation.shown.form == Form::Summary {
         return Ok(Outcome::document(&json::summary::document(saved.plan.view())));
     }
-    if as_json {
+    let document = || {
         let document = json::plan::document(&saved.plan, &loaded.config, &schemas, core_version());
-        return Ok(Outcome::exact(cty::json::to_text(&document, None) + "\n"));
+        Outcome::exact(cty::json::to_text(&document, None) + "\n")
+    };
+    if as_json {
+        return Ok(document());
     }
     views::plan::show(&session.ui, saved.plan.view(), &schemas, session.invocation.shown);
-    Ok(Outcome::success())
+    Ok(session.with_document(Outcome::success(), document))
 }

@@ -61,6 +61,7 @@ impl FromFlags for TaintArguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         let out = Arguments {
             lock: LockFlags::read(flags),
             state: StateFlags::read(flags),

@@ -127,6 +127,7 @@ struct ListArguments {
 
 impl FromFlags for ListArguments {
     fn read(flags: &mut Flags<'_>) -> ListArguments {
+        flags.json_into();
         // The settings of a backend can depend on variables; their values are in the session.
         VariableFlags::read(flags);
         ListArguments {
@@ -154,6 +155,7 @@ struct NewArguments {
 
 impl FromFlags for NewArguments {
     fn read(flags: &mut Flags<'_>) -> NewArguments {
+        flags.json_into();
         VariableFlags::read(flags);
         NewArguments {
             lock: LockFlags::read(flags),
@@ -174,6 +176,7 @@ struct SelectArguments {
 
 impl FromFlags for SelectArguments {
     fn read(flags: &mut Flags<'_>) -> SelectArguments {
+        flags.json_into();
         VariableFlags::read(flags);
         SelectArguments {
             positional: flags.positional(),
@@ -194,6 +197,7 @@ struct DeleteArguments {
 
 impl FromFlags for DeleteArguments {
     fn read(flags: &mut Flags<'_>) -> DeleteArguments {
+        flags.json_into();
         VariableFlags::read(flags);
         DeleteArguments {
             lock: LockFlags::read(flags),
@@ -209,7 +213,7 @@ impl FromFlags for DeleteArguments {
 
 /// Warns that an `env` command is the old name of a `workspace` command.
 pub fn deprecated(session: &Session) {
-    session.ui.line(session.ui.style().yellow(format!(
+    session.message(session.ui.style().yellow(format!(
         "Warning: the \"{} env\" family of commands is deprecated.\n\nThese commands are now called \"workspace\", and do the \
          same under that name.\n",
         session.ui.program.command
@@ -293,6 +297,11 @@ fn list(session: &Session, arguments: &ListArguments) -> Result<Outcome, Failure
     if arguments.json {
         return Ok(list_json(session));
     }
+    let text = list_text(session).unwrap_or_else(Outcome::from);
+    Ok(session.with_document(text, || list_json(session)))
+}
+
+fn list_text(session: &Session) -> Result<Outcome, Failure> {
     let workspaces = Workspaces::new(session)?;
     let names = workspaces.names()?;
     let mut outcome = Outcome::success().and_unplaced(noted(session, &names));

@@ -84,8 +84,8 @@ impl Decoder<'_> {
         })
     }
 
-    /// Returns the `for_each` argument of a provider configuration, which only OpenTofu has.
-    fn provider_for_each(&mut self, attribute: Option<Attribute>, has_alias: bool) -> Option<Expr> {
+    /// Returns the collection of a provider configuration's instances, which only OpenTofu has.
+    pub(crate) fn provider_for_each(&mut self, attribute: Option<Attribute>, has_alias: bool) -> Option<Expr> {
         let attribute = attribute?;
         if !Mode::current().has_opentofu() {
             self.diagnostics.push(

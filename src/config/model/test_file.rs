@@ -36,6 +36,9 @@ pub enum TestProvider {
 #[derive(Clone, Debug)]
 pub struct MockProvider {
     pub address: LocalProviderConfig,
+    /// Collection whose elements have an instance of the configuration each (OpenTofu). Without it, the mock stands in for all
+    /// instances that the configuration of the module has.
+    pub for_each: Option<Expr>,
     /// Mocks of managed resources, by type.
     pub resources: BTreeMap<Arc<str>, Mock>,
     /// Mocks of data sources, by type.

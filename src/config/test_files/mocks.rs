@@ -12,7 +12,12 @@ use crate::decode::parts;
 use crate::model::{Mock, MockProvider, Override, OverrideKind, ProviderConfig, TestProvider};
 
 const MOCK_PROVIDER: BodySpec<'static> = BodySpec {
-    attributes: &[("alias", false), ("source", false), ("override_during", false)],
+    attributes: &[
+        ("alias", false),
+        ("for_each", false),
+        ("source", false),
+        ("override_during", false),
+    ],
     blocks: &[
         ("mock_resource", &["type"]),
         ("mock_data", &["type"]),
@@ -113,11 +118,14 @@ impl TestDecoder<'_> {
         let alias = taken
             .attribute("alias")
             .and_then(|a| parts::constant_string(&a.expr, self.diagnostics));
+        let for_each = taken.attribute("for_each");
+        let for_each = self.decoder().provider_for_each(for_each, alias.is_some());
         let mut out = MockProvider {
             address: LocalProviderConfig {
                 name: label.text,
                 alias,
             },
+            for_each,
             resources: BTreeMap::new(),
             data: BTreeMap::new(),
             overrides: Vec::new(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use addrs::program::Mode;
 use addrs::{InstanceKey, Module, ModuleInstance, Resource};
 use cty::{Marks, Type, Value};
 use lang::eval::{Context, with_expression};
@@ -399,6 +400,13 @@ impl RepetitionArgument<'_> {
             return Err(self.invalid(
                 "The value of \"for_each\" depends on an ephemeral value, which is not stored in the plan. Choose \
                  imports that do not depend on ephemeral values.",
+            ));
+        }
+        // Terraform accepts a sensitive collection.
+        if marks.is_sensitive() && Mode::current().is_opentofu() {
+            return Err(self.invalid(
+                "The value of \"for_each\" is sensitive, and its keys become parts of addresses, which are shown. Use a value that \
+                 is not sensitive.",
             ));
         }
         let collection = matches!(

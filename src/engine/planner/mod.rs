@@ -286,7 +286,7 @@ async fn with_providers(
         Ok(moves) => moves,
         Err(diagnostics) => return (None, diagnostics, None),
     };
-    if let Some(problem) = moves.outside_of_targets(&options.targets) {
+    if let Some(problem) = moves.left_out(&options.targets, &options.excludes) {
         let problems = [problem].into_iter().chain(targets::warning(options)).collect();
         return (None, problems, None);
     }

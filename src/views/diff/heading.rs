@@ -1,5 +1,6 @@
 //! Comments above resource changes: address, action and reason.
 
+use addrs::program::Mode as Tool;
 use addrs::{AbsResourceInstance, InstanceKey, Mode};
 use engine::plan::{Action, ImportedBy, Reason, ResourceChange};
 use lang::render::quote;
@@ -61,13 +62,17 @@ pub(super) fn write(text: &mut Text, change: &ResourceChange, cause: Cause, gene
             text.ink(Ink::Bold).push(&heading.address).ink(Ink::Reset).push("\n");
             heading.source(text, None, importing.as_ref());
         }
-        (Action::NoOp, None, Some(_)) => {
+        (Action::NoOp, None, Some(importing)) => {
             heading.subject(text);
             text.push(" will be imported");
             if generated {
                 text.push("\n  # (config will be generated)");
             }
             text.push("\n");
+            // Terraform shows the ID only of objects that also change.
+            if Tool::current().is_opentofu() {
+                heading.source(text, None, Some(importing));
+            }
         }
         (_, moved, importing) => {
             heading.statement(text);

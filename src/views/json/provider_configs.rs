@@ -79,11 +79,18 @@ impl ProviderConfigs {
     /// Collects the provider configurations of a whole configuration.
     pub(super) fn new(config: &Config, schemas: &Schemas) -> ProviderConfigs {
         let mut out = ProviderConfigs::default();
-        out.module(&config.root, None, schemas);
+        out.module(&config.root, None, Some(schemas));
         out
     }
 
-    fn module(&mut self, node: &ModuleNode, caller: Option<&Module>, schemas: &Schemas) {
+    /// Collects the provider configurations of the root module alone, without their expressions.
+    pub(super) fn of_root(config: &Config) -> ProviderConfigs {
+        let mut out = ProviderConfigs::default();
+        out.module(&config.root, None, None);
+        out
+    }
+
+    fn module(&mut self, node: &ModuleNode, caller: Option<&Module>, schemas: Option<&Schemas>) {
         let (path, module) = (&node.path, &node.module);
         let requirements = requirements(node);
         let document = |name: &str, provider: &Provider, alias: Option<&str>, expressions: Json| -> Json {
@@ -99,7 +106,8 @@ impl ProviderConfigs {
         };
         for (local, block) in &module.provider_configs {
             let provider = node.provider(local).provider.clone();
-            let expressions = schemas.providers.get(&provider).map_or(Json::Null, |schema| {
+            let schema = schemas.and_then(|schemas| schemas.providers.get(&provider));
+            let expressions = schema.map_or(Json::Null, |schema| {
                 body_expressions(&block.body, &schema.provider.block)
             });
             let entry = Entry {
@@ -127,7 +135,9 @@ impl ProviderConfigs {
                 .with_content("module_address", path.to_string());
             self.add_missing(key(path, &provider.ty), provider, plain.into(), parent);
         }
-        for (name, call) in &module.module_calls {
+        // Without schemas, the called modules are not known either.
+        let calls = module.module_calls.iter().filter(|_| schemas.is_some());
+        for (name, call) in calls {
             let Some(child) = node.children.get(name) else {
                 continue;
             };

@@ -44,6 +44,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         VariableFlags::read(flags);
         let positional = flags.positional();
         let fs_mirror = flags.value(
@@ -131,7 +132,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let required = required(&project, Some(&tested));
     let asked = required.and_then(|required| asked(session, required, &arguments.positional))?;
     for provider in asked.built_in.keys().filter(|p| !p.is_builtin()) {
-        session.ui.line(format!(
+        session.message(format!(
             "- Leaving out {}, which is built in to {}: name it to lock it for other programs",
             provider.for_display(),
             session.ui.program.tool
@@ -181,7 +182,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn emit(session: &Session, step: &Step<'_>) {
-    session.ui.line(match step {
+    session.message(match step {
         Step::Downloading(overall) => return downloads::show(session, overall),
         Step::Selected(..) | Step::Packing(..) => return,
         Step::Fetching(provider, version, platform) => {

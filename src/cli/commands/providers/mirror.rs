@@ -44,6 +44,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
@@ -139,7 +140,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn skipped(session: &Session, provider: &Provider) {
-    session.ui.line(format!(
+    session.message(format!(
         "- Skipping {} because it is built in to {}",
         provider.for_display(),
         session.ui.program.tool
@@ -262,7 +263,7 @@ fn consistent(lock: &LockFile, wanted: &BTreeMap<Provider, Constraints>, command
 }
 
 fn emit(session: &Session, step: &Step<'_>) {
-    session.ui.line(match step {
+    session.message(match step {
         Step::Downloading(overall) => return downloads::show(session, overall),
         Step::Selected(provider, version, constraints, from_lock) => {
             let why = match (from_lock, constraints.is_any()) {

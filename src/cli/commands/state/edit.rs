@@ -24,6 +24,7 @@ pub struct EditFlags {
 
 impl FromFlags for EditFlags {
     fn read(flags: &mut Flags<'_>) -> EditFlags {
+        flags.json_into();
         VariableFlags::read(flags);
         let out = EditFlags {
             lock: LockFlags::read(flags),

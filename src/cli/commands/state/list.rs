@@ -32,6 +32,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
@@ -48,19 +49,19 @@ impl FromFlags for Arguments {
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let (state, selected) = select(session, &arguments.positional, arguments.state.as_deref())?;
-    let listed = selected
+    let listed: Vec<AbsResourceInstance> = selected
         .into_iter()
-        .filter(|address| arguments.id.as_deref().is_none_or(|id| has_id(&state, address, id)));
+        .filter(|address| arguments.id.as_deref().is_none_or(|id| has_id(&state, address, id)))
+        .collect();
+    let document = || {
+        let instances: Vec<Json> = listed.iter().map(|address| instance(&state, address)).collect();
+        Outcome::document(&json!({ "format_version": "1.0", "resource_instances": instances }))
+    };
     if arguments.json {
-        let document = json!({
-            "format_version": "1.0",
-            "resource_instances": listed.map(|address| instance(&state, &address)).collect::<Vec<_>>(),
-        });
-        return Ok(Outcome::document(&document));
+        return Ok(document());
     }
-    Ok(Outcome::text(
-        listed.map(|address| format!("{address}\n")).collect::<String>(),
-    ))
+    let lines: String = listed.iter().map(|address| format!("{address}\n")).collect();
+    Ok(session.with_document(Outcome::text(lines), document))
 }
 
 /// Returns the JSON document of an instance: the parts of its address by their names in `show -json`, its provider, whether its

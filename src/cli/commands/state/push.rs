@@ -32,6 +32,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         VariableFlags::read(flags);
         let lock = LockFlags::read(flags);
         let positional = flags.positional();

@@ -66,18 +66,18 @@ fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Re
     let style = ui.style();
     let resources: Vec<AbsResource> = state.resources_of(&from).cloned().collect();
     if resources.is_empty() {
-        ui.line("No matching resources found.");
+        session.message("No matching resources found.");
         let used: BTreeSet<String> = state
             .resources
             .values()
             .map(|stored| stored.provider.provider.to_string())
             .collect();
         if let Some(near) = suggest(&from.to_string(), used.iter().map(String::as_str)) {
-            ui.line(format!("Did you mean {near}?"));
+            session.message(format!("Did you mean {near}?"));
         }
         return opened.close(Ok(Outcome::success()));
     }
-    ui.out(format!(
+    let actions = format!(
         "{} will perform the following actions:\n\n  {} {}\n    {} {from}\n    {} {to}\n\n{}\n\n",
         session.ui.program.tool,
         style.yellow("~"),
@@ -85,9 +85,11 @@ fn replace(session: &Session, arguments: &Arguments, from: &str, to: &str) -> Re
         style.red("-"),
         style.green("+"),
         style.bold(format!("Changing {} resources:", resources.len()))
-    ));
+    );
+    session.message_beside(&actions);
+    session.ui.out(actions);
     for resource in &resources {
-        ui.line(format!("  {resource}"));
+        session.message(format!("  {resource}"));
     }
     if !arguments.auto_approve {
         let prompt = format!(

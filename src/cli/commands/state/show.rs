@@ -34,6 +34,7 @@ struct Arguments {
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
         flags.show_sensitive();
+        flags.json_into();
         VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
@@ -60,6 +61,11 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         return Ok(show_json(session, arguments, earlier, name));
     }
+    let text = show_text(session, arguments, earlier.clone(), name).unwrap_or_else(Outcome::from);
+    Ok(session.with_document(text, || show_json(session, arguments, earlier, name)))
+}
+
+fn show_text(session: &Session, arguments: &Arguments, earlier: Option<State>, name: &str) -> Result<Outcome, Failure> {
     let state = match earlier {
         Some(state) => state,
         None => state_session::read(session, arguments.state.as_deref())?.ok_or_else(|| no_state(session))?,

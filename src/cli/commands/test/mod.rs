@@ -18,7 +18,7 @@ use syntax::content::{did_you_mean, suggest};
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use testing::coverage::Coverage;
 use testing::suite::{self, SuiteResult};
-use testing::{Status as TestStatus, Suite, SuiteFile, View};
+use testing::{Event, Status as TestStatus, Suite, SuiteFile, View};
 use views::suite::{Human, Machine, Report};
 
 use self::leftovers::Beside;
@@ -70,6 +70,7 @@ const RUNS_AT_A_TIME: usize = 10;
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         flags.json_stream();
         flags.positional();
         let run_parallelism = flags.value_or(
@@ -267,7 +268,7 @@ fn execute(
     let set = session.set_variables();
     let set_in_tests = set.with_flags(&Disk, &files_of_tests(dir));
     let views = Views::new(session, arguments, &loaded.sources);
-    let report = Report::new(views.view(), loaded.sources.clone());
+    let report = Report::new(&views, loaded.sources.clone());
     let beside = Beside::new(session)?;
     let result = runtime.block_on(async {
         interrupt::listen_with_messages(session.ui.clone(), session.stream.clone(), stop.clone(), Arc::default());
@@ -279,10 +280,9 @@ fn execute(
             providers: &plugins,
             environment: &environment,
             clock: || process::now().into(),
-            view: if arguments.junit_xml.is_some() {
-                &report
-            } else {
-                views.view()
+            view: match arguments.junit_xml {
+                Some(_) => &report,
+                None => &views,
             },
             stop: &stop,
             parallelism: arguments.parallelism.number,
@@ -327,39 +327,46 @@ fn unknown_files(arguments: &Arguments, loaded: &Loaded) -> impl Iterator<Item =
     })
 }
 
-/// Views for text and for machine-readable output.
+/// Views for text and for machine-readable output: one of them, or both with `-json-into`.
 struct Views {
-    human: Human,
+    human: Option<Human>,
     machine: Option<Machine>,
+}
+
+impl View for Views {
+    fn event(&self, event: &Event<'_>) {
+        if let Some(human) = &self.human {
+            human.event(event);
+        }
+        if let Some(machine) = &self.machine {
+            machine.event(event);
+        }
+    }
 }
 
 impl Views {
     fn new(session: &Session, arguments: &Arguments, sources: &SourceMap) -> Views {
-        Views {
-            human: Human::new(
+        let human = || {
+            Human::new(
                 session.ui.clone(),
                 sources.clone(),
                 arguments.verbose,
                 session.form.compact,
-            ),
-            machine: session
-                .stream
-                .as_ref()
-                .map(|stream| Machine::new(stream.clone(), sources.clone(), arguments.verbose)),
-        }
-    }
-
-    fn view(&self) -> &dyn View {
-        match &self.machine {
-            Some(machine) => machine,
-            None => &self.human,
+            )
+        };
+        let machine = session.streams().next();
+        Views {
+            human: session.stream.is_none().then(human),
+            machine: machine.map(|stream| Machine::new(stream.clone(), sources.clone(), arguments.verbose)),
         }
     }
 
     fn ends(&self, result: &SuiteResult) {
-        match &self.machine {
-            Some(machine) => machine.ends(result),
-            None => self.human.ends(result),
+        if let Some(human) = &self.human {
+            human.ends(result);
+        }
+        if let Some(machine) = &self.machine {
+            machine.ends(result);
         }
     }
 }

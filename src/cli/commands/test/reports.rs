@@ -31,9 +31,11 @@ pub(super) fn coverage(session: &Session, arguments: &Arguments, items: &[Item])
         outcome = outcome.and_outcome(write(path, "coverage", lcov(items)));
     }
     if arguments.coverage {
-        match &session.stream {
-            Some(stream) => Machine::coverage(stream, document(items)),
-            None => outcome = outcome.and_text(coverage_text(items, session.ui.style())),
+        session
+            .streams()
+            .for_each(|stream| Machine::coverage(stream, document(items)));
+        if session.stream.is_none() {
+            outcome = outcome.and_text(coverage_text(items, session.ui.style()));
         }
     }
     outcome

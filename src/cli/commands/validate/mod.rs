@@ -53,6 +53,7 @@ struct Arguments {
 
 impl FromFlags for Arguments {
     fn read(flags: &mut Flags<'_>) -> Arguments {
+        flags.json_into();
         VariableFlags::read(flags);
         Arguments {
             positional: flags.positional(),
@@ -183,12 +184,17 @@ fn checked(session: &Session, arguments: &Arguments, files: &dyn FileSource) -> 
 /// Returns the outcome with all diagnostics.
 fn shown(session: &Session, arguments: &Arguments, checked: &Checked) -> Outcome {
     let Checked { project, problems } = checked;
-    if arguments.json {
+    let document = || {
         let document = json::diagnostics::validation(problems, &project.sources);
-        return Outcome::document(&document).with_status(u8::from(problems.has_errors()));
+        Outcome::document(&document).with_status(u8::from(problems.has_errors()))
+    };
+    if arguments.json {
+        return document();
     }
     let style = session.ui.style();
-    let outcome = Outcome::success().and_problems(problems.clone(), &project.sources);
+    let outcome = session
+        .with_document(Outcome::success(), document)
+        .and_problems(problems.clone(), &project.sources);
     if outcome.status == 0 {
         let text = if problems.is_empty() {
             format!("{} The configuration is valid.\n", style.good("Success!"))

@@ -23,7 +23,9 @@ use crate::providers::Providers;
 pub(super) use statement::Statement;
 pub(super) use validate::validate;
 
-/// Moved objects, and objects that could not be moved.
+const LEFT_OUT: &str = "Moved resource instances excluded by targeting";
+
+/// Result of the statements.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     /// Previous address of each moved object, by its current address.
@@ -62,8 +64,36 @@ pub(super) async fn apply(
 }
 
 impl Moves {
+    /// Returns the error for moved objects whose source or target is not part of the plan.
+    pub(super) fn left_out(&self, targets: &[Target], excludes: &[Target]) -> Option<Diagnostic> {
+        self.outside_of_targets(targets).or_else(|| self.excluded(excludes))
+    }
+
+    /// Returns the error for moved objects whose source or target `-exclude` leaves out.
+    fn excluded(&self, excludes: &[Target]) -> Option<Diagnostic> {
+        let options: String = excludes
+            .iter()
+            .filter(|exclude| {
+                let mut addresses = self.from.iter().flat_map(|(to, from)| [to, from]);
+                addresses.any(|address| exclude.selects(address))
+            })
+            .map(|exclude| format!("\n  -exclude={}", addrs::text::quoted(&exclude.to_string())))
+            .collect();
+        if options.is_empty() {
+            return None;
+        }
+        Some(Diagnostic::error(
+            LEFT_OUT,
+            format!(
+                "Objects of the state have moved to addresses that the configuration has for them now. They must be part of the \
+                 plan, but -exclude options leave some of them out.\n\nPlan without these options:{options}\n\nWhat the moved \
+                 objects need will become part of the plan, too."
+            ),
+        ))
+    }
+
     /// Returns the error for moved objects whose source or target `-target` leaves out.
-    pub(super) fn outside_of_targets(&self, targets: &[Target]) -> Option<Diagnostic> {
+    fn outside_of_targets(&self, targets: &[Target]) -> Option<Diagnostic> {
         if targets.is_empty() {
             return None;
         }
@@ -84,7 +114,7 @@ impl Moves {
             .map(|resource| format!("\n  -target={}", addrs::text::quoted(&resource.to_string())))
             .collect();
         Some(Diagnostic::error(
-            "Moved resource instances excluded by targeting",
+            LEFT_OUT,
             format!(
                 "Objects of the state have moved to addresses that the configuration has for them now. They must be part of the \
                  plan, but the -target options leave some of them out.\n\nPlan without -target, or add these options:{options}\

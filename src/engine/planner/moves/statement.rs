@@ -261,6 +261,17 @@ impl Statement {
         Statement::new(config, MoveKind::ResourceInstance, side(from), side(to), range)
     }
 
+    /// Creates a statement about one instance of a module call.
+    pub(super) fn of_module_instance(
+        config: &Config,
+        from: ModuleInstance,
+        to: ModuleInstance,
+        range: Range,
+    ) -> Statement {
+        let side = |m| Endpoint::new(&Module::root(), &MoveSubject::Module(m), MoveKind::ModuleInstance);
+        Statement::new(config, MoveKind::ModuleInstance, side(from), side(to), range)
+    }
+
     fn new(config: &Config, kind: MoveKind, from: Endpoint, to: Endpoint, range: Range) -> Statement {
         let resource = to.resource.as_ref().map(|r| r.in_module(&to.module()));
         let provider = resource

@@ -1,4 +1,4 @@
-//! Tests of the time that statements take on large states. The results of moves are tested in `tests/scenarios`.
+//! Cost of statements on large states, and implied moves by mode. The scenarios test the results of moves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,4 +71,36 @@ fn cost_of_moves_is_not_statements_times_instances() {
     let (count, time) = moved(&main, state);
     assert_eq!(count, 20_000);
     assert!(time < few_seconds, "{time:?}");
+}
+
+/// Returns the moves of module calls that a configuration implies in a mode, for a state with one object in each of two modules.
+fn implied(main: &str, mode: addrs::program::Mode) -> Vec<String> {
+    let files: MemoryFiles = [("main.tf", main), ("m/main.tf", "")].into_iter().collect();
+    let manifest = config::manifest::Manifest::default();
+    let options = config::LoadOptions::new("1.11.4", &manifest);
+    let config = config::load(&files, ".", &options).config;
+    let mut state = State::new();
+    for (name, key) in [("plain", InstanceKey::None), ("counted", InstanceKey::Int(0))] {
+        let module = ModuleInstance::root().child(name, key);
+        state.resources.insert(
+            Resource::managed("fake_thing", "a").absolute(&module),
+            resource([InstanceKey::None].into_iter()),
+        );
+    }
+    let statements = super::implied::of_calls(&config, &state, &[], mode);
+    statements.iter().map(|s| format!("{} {}", s.from, s.to)).collect()
+}
+
+#[test]
+fn module_calls_move_in_opentofu_mode_or_if_they_have_enabled() {
+    use addrs::program::Mode;
+
+    let of_both = "module \"plain\" {\n source = \"./m\"\n count = 1\n}\nmodule \"counted\" {\n source = \"./m\"\n}\n";
+    assert_eq!(implied(of_both, Mode::Monoform), [""; 0]);
+    assert_eq!(
+        implied(of_both, Mode::OpenTofu),
+        ["module.counted[0] module.counted", "module.plain module.plain[0]"]
+    );
+    let enabled = "module \"counted\" {\n source = \"./m\"\n lifecycle {\n  enabled = true\n }\n}\n";
+    assert_eq!(implied(enabled, Mode::Monoform), ["module.counted[0] module.counted"]);
 }
