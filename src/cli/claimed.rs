@@ -10,7 +10,6 @@ use std::time::Duration;
 use addrs::{AbsResourceInstance, ConfigResource, Mode};
 use config::Config;
 use engine::plan::Plan;
-use provider::Schemas;
 use state::journal::changes;
 use state::{Claims, InstanceState, State};
 use stores::backend::{StateBackend, StateLocation, history};
@@ -46,14 +45,34 @@ impl Claimed {
     }
 }
 
-/// Returns the time limit for the lock of an operation on its whole state, and that for locks on parts of it; `None` for no lock.
-pub fn locking(backend: &StateBackend, verb: Verb, timeout: Option<Duration>) -> (Option<Duration>, Option<Duration>) {
-    match (backend, verb) {
-        (StateBackend::Store(store), Verb::Plan) if store.keeps_objects() => (None, None),
-        (StateBackend::Store(store), Verb::Apply | Verb::Destroy | Verb::Refresh) if store.keeps_objects() => {
-            (None, timeout)
+/// Locks of an operation on its state. A time limit of `None` means no lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locking {
+    /// The whole state, from the beginning.
+    Whole(Option<Duration>),
+    /// Parts, once there is a plan.
+    Parts(Option<Duration>),
+    /// Nothing: one snapshot is read.
+    Snapshot,
+}
+
+impl Locking {
+    pub fn of(backend: &StateBackend, verb: Verb, timeout: Option<Duration>) -> Locking {
+        match backend {
+            StateBackend::Store(store) if store.keeps_objects() => match verb {
+                Verb::Plan | Verb::Console => Locking::Snapshot,
+                Verb::Apply | Verb::Destroy | Verb::Refresh | Verb::Import => Locking::Parts(timeout),
+            },
+            _ => Locking::Whole(timeout),
         }
-        _ => (timeout, None),
+    }
+
+    /// Returns the time limit for the lock on the whole state.
+    pub fn whole(self) -> Option<Duration> {
+        match self {
+            Locking::Whole(timeout) => timeout,
+            Locking::Parts(_) | Locking::Snapshot => None,
+        }
     }
 }
 
@@ -148,26 +167,29 @@ pub struct Subject<'o> {
     pub session: &'o Session,
     pub states: &'o StateSession<'o>,
     pub config: &'o Config,
-    pub schemas: &'o Schemas,
     pub cancelled: &'o dyn Fn() -> bool,
 }
 
 /// Locks of an operation on parts of its state.
-#[derive(Default)]
 pub struct PartLocks {
-    /// Time limit for locks on parts of the state; `None` if the operation needs none.
-    pub timeout: Option<Duration>,
+    locking: Locking,
     /// Plan whose parts of the state are locked.
     pub claimed: Option<Claimed>,
     held: Option<Held>,
 }
 
 impl PartLocks {
-    pub fn new(timeout: Option<Duration>) -> PartLocks {
+    pub fn new(locking: Locking) -> PartLocks {
         PartLocks {
-            timeout,
-            ..PartLocks::default()
+            locking,
+            claimed: None,
+            held: None,
         }
+    }
+
+    /// Returns true if the operation is about parts of its state, locked or not.
+    pub fn are_used(&self) -> bool {
+        matches!(self.locking, Locking::Parts(_))
     }
 
     /// Locks the parts of the state that a plan is about, and puts the plan on the state as it is then. Returns false if others have
@@ -175,12 +197,18 @@ impl PartLocks {
     ///
     /// # Errors
     /// The locks are held by others, or the state was replaced by another one.
-    pub fn claim(&mut self, subject: &Subject<'_>, state: &mut State, plan: &Plan) -> Result<bool, Diagnostics> {
-        let Some(timeout) = self.timeout else {
+    pub fn claim(
+        &mut self,
+        subject: &Subject<'_>,
+        state: &mut State,
+        plan: &Plan,
+        claims: Claims,
+    ) -> Result<bool, Diagnostics> {
+        let Locking::Parts(timeout) = self.locking else {
             return Ok(true);
         };
-        let claims = engine::claims::of_plan(subject.config, subject.schemas, plan)?;
-        if self.held.as_ref().is_some_and(|held| held.claims.cover(&claims)) {
+        let covers = |held: &Held| timeout.is_some() && held.claims.cover(&claims);
+        if self.held.as_ref().is_some_and(covers) {
             // Nobody else can have changed them since they were read for this plan.
             self.claimed = Some(Claimed {
                 plan: plan.clone(),

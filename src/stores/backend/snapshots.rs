@@ -41,7 +41,7 @@ pub struct Snapshots {
     keeper: Keeper,
     codec: Codec,
     journal: JournalLocation,
-    /// Parts that are locked; `None` if there is no lock, or one on the whole state.
+    /// Parts that the run changes; `None` before they are known, and for a lock on the whole state.
     claims: Option<Claims>,
     /// Journal in the store, of this run.
     recorder: Option<Writer>,
@@ -187,16 +187,22 @@ impl SnapshotStore for Snapshots {
         &mut self,
         claims: &Claims,
         info: &LockInfo,
-        timeout: Duration,
+        timeout: Option<Duration>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), StateError> {
         if self.lock_id.is_none() && self.store.keeps_objects() {
-            self.store.claim(&self.workspace, &info.id, claims).map_err(error)?;
-            self.lock(info, timeout, cancelled)?;
+            self.store
+                .claim(&self.workspace, &info.id, claims, timeout.is_some())
+                .map_err(error)?;
+            // A request that locks nothing is granted at once.
+            self.lock(info, timeout.unwrap_or_default(), cancelled)?;
             self.claims = Some(claims.clone());
             return Ok(());
         }
-        self.lock(info, timeout, cancelled)
+        match timeout {
+            Some(timeout) => self.lock(info, timeout, cancelled),
+            None => Ok(()),
+        }
     }
 
     fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
@@ -374,6 +380,10 @@ impl SnapshotStore for Snapshots {
             })?;
             self.recorder = Some(started.clone());
             return Ok(Some(started));
+        }
+        // The whole edit is one transaction there.
+        if self.store.keeps_objects() {
+            return Ok(None);
         }
         // The new journal replaces an earlier one and continues the store's state, so the store must have the earlier
         // results first.
