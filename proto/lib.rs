@@ -108,12 +108,13 @@ pub const STATE_INQUIRY: &str = "monoform-state-inquiry-bin";
 ///   nothing else; `answers` is `current` or the key of a deposed object if the operation on it has ended) and
 ///   `{"end": {"address", "deposed", "provision"}}` (an operation has ended and changed nothing). OBJECT has the parts of an address
 ///   as the document of a state has them: `module`, `mode`, `type`, `name`, `instance_key`.
-/// - `{"claim": {"lock": ID, "objects": [OBJECT, …], "outputs": [NAME, …], "within": [RESOURCE, …], "shared": [RESOURCE, …]}}`: the
+/// - `{"claim": {"lock": ID, "locked": BOOL, "objects": [OBJECT, …], "outputs": [NAME, …], "within": [RESOURCE, …], "shared": [RESOURCE, …]}}`: the
 ///   lock that the next LockState with this ID requests is not on the whole state, but on objects and outputs that a run changes, on the
 ///   resources within which it changes something, and on those that it depends on. RESOURCE is `{"instance", "module", "mode", "type",
 ///   "name"}`: a resource by the path of its module, in all instances of it that are inside of a module instance. A request that waits
-///   is withdrawn by UnlockState.
-/// - `{"forget": {"operations": [N, …]}}`: these operations without a result have been reported to the user.
+///   is withdrawn by UnlockState. If `locked` is false, the request is granted at once and keeps nobody away; an outcome is refused if
+///   others have changed its objects since this run has read them.
+/// - `{"forget": {"operations": [N, …]}}`: the user knows of these operations without a result.
 pub const STATE_REQUEST: &str = "monoform-state-request";
 
 /// `@module` of a log line that plugins of this project write at every log level: a server has not answered for a while. The

@@ -11,7 +11,6 @@ use std::time::Duration;
 use addrs::{AbsResourceInstance, ConfigResource, Mode};
 use config::Config;
 use engine::plan::Plan;
-use provider::Schemas;
 use state::journal::changes;
 use state::{Claims, InstanceState, State};
 use stores::backend::{StateBackend, StateLocation, history};
@@ -48,14 +47,34 @@ impl Claimed {
     }
 }
 
-/// Returns two time limits: for the lock of the whole state, and for the locks of its parts. `None` means that no such lock is taken.
-pub fn locking(backend: &StateBackend, verb: Verb, timeout: Option<Duration>) -> (Option<Duration>, Option<Duration>) {
-    match (backend, verb) {
-        (StateBackend::Store(store), Verb::Plan) if store.keeps_objects() => (None, None),
-        (StateBackend::Store(store), Verb::Apply | Verb::Destroy | Verb::Refresh) if store.keeps_objects() => {
-            (None, timeout)
+/// Locks of an operation on its state. A time limit of `None` means no lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locking {
+    /// The whole state, from the beginning.
+    Whole(Option<Duration>),
+    /// Parts, once there is a plan.
+    Parts(Option<Duration>),
+    /// Nothing: one snapshot is read.
+    Snapshot,
+}
+
+impl Locking {
+    pub fn of(backend: &StateBackend, verb: Verb, timeout: Option<Duration>) -> Locking {
+        match backend {
+            StateBackend::Store(store) if store.keeps_objects() => match verb {
+                Verb::Plan | Verb::Console => Locking::Snapshot,
+                Verb::Apply | Verb::Destroy | Verb::Refresh | Verb::Import => Locking::Parts(timeout),
+            },
+            _ => Locking::Whole(timeout),
         }
-        _ => (timeout, None),
+    }
+
+    /// Returns the time limit for the lock on the whole state.
+    pub fn whole(self) -> Option<Duration> {
+        match self {
+            Locking::Whole(timeout) => timeout,
+            Locking::Parts(_) | Locking::Snapshot => None,
+        }
     }
 }
 
@@ -153,41 +172,49 @@ pub struct Subject<'o> {
     pub session: &'o Session,
     pub states: &'o StateSession<'o>,
     pub config: &'o Config,
-    pub schemas: &'o Schemas,
     pub cancelled: &'o dyn Fn() -> bool,
 }
 
 /// Locks of an operation on parts of its state.
-#[derive(Default)]
 pub struct PartLocks {
-    /// Time limit for locks on parts of the state; `None` if the operation needs none.
-    pub timeout: Option<Duration>,
+    locking: Locking,
     /// Plan whose parts of the state are locked.
     pub claimed: Option<Claimed>,
     held: Option<Held>,
 }
 
 impl PartLocks {
-    pub fn new(timeout: Option<Duration>) -> PartLocks {
+    pub fn new(locking: Locking) -> PartLocks {
         PartLocks {
-            timeout,
-            ..PartLocks::default()
+            locking,
+            claimed: None,
+            held: None,
         }
     }
 
-    /// Locks the parts of the state that a plan is about, and transfers the plan to the current state. Returns false if others have changed
-    /// these objects since the plan was made. In that case `state` is replaced by the current state, from which the caller can make another
-    /// plan, and the parts stay locked.
+    /// Returns true if the operation is about parts of its state, locked or not.
+    pub fn are_used(&self) -> bool {
+        matches!(self.locking, Locking::Parts(_))
+    }
+
+    /// Locks the parts of the state that a plan is about, and puts the plan on the state as it is then. Returns false if others have
+    /// changed these objects since the plan was made: `state` is then the new one, for another plan, and the parts stay locked.
     ///
     /// # Errors
     /// The locks are held by others, or the state was replaced by another one.
-    pub fn claim(&mut self, subject: &Subject<'_>, state: &mut State, plan: &Plan) -> Result<bool, Diagnostics> {
-        let Some(timeout) = self.timeout else {
+    pub fn claim(
+        &mut self,
+        subject: &Subject<'_>,
+        state: &mut State,
+        plan: &Plan,
+        claims: Claims,
+    ) -> Result<bool, Diagnostics> {
+        let Locking::Parts(timeout) = self.locking else {
             return Ok(true);
         };
-        let claims = engine::claims::of_plan(subject.config, subject.schemas, plan)?;
-        if self.held.as_ref().is_some_and(|held| held.claims.cover(&claims)) {
-            // The parts were locked when this plan was made, so nobody else can have changed them since.
+        let covers = |held: &Held| timeout.is_some() && held.claims.cover(&claims);
+        if self.held.as_ref().is_some_and(covers) {
+            // Nobody else can have changed them since they were read for this plan.
             self.claimed = Some(Claimed {
                 plan: plan.clone(),
                 state: state.clone(),

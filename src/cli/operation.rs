@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use addrs::AbsResourceInstance;
+use config::Config;
 use cty::Value;
 use engine::apply::Completion;
 use engine::events::{EventSink, NoEvents};
@@ -15,8 +17,8 @@ use engine::planner::Planning;
 use engine::stop::Stop;
 use packages::lock_file;
 use provider::Schemas;
-use state::State;
 use state::journal::Writer;
+use state::{Claims, State};
 use stores::backend::{self, StateBackend, StateLocation};
 use stores::journal;
 use stores::persist::Persister;
@@ -32,7 +34,7 @@ use views::verb::Verb;
 
 use crate::VERSION;
 use crate::args::operation::OperationArguments;
-use crate::claimed::{Claimed, PartLocks, Subject, check_saved, locking};
+use crate::claimed::{Claimed, Locking, PartLocks, Subject, check_saved};
 use crate::interrupt::{self, LastResort};
 use crate::lanes;
 use crate::last_reads::LastReadsFile;
@@ -139,16 +141,44 @@ impl<'s> Operation<'s> {
         Ok(operation)
     }
 
-    /// Reads the object to import: the prior state of the plan in the result has it. The second result records the import in the journal;
-    /// `None` if no journal could be begun.
-    pub fn import(&self, options: &PlanOptions) -> (Planning, Option<Writer>) {
-        let journal = options.import.as_ref().and_then(|(address, _)| {
-            let provider = self.project.config.provider_for(&address.config());
-            journal::begin_import(self.states.store(), self.operation, address, provider.to_string())
-        });
+    /// Reads the object to import. The prior state of the returned plan contains it.
+    pub fn import(&self, options: &PlanOptions) -> Planning {
         self.session.show_now(&self.take_warnings(), &self.project.sources);
         let reporter = reporting::showing(self.session, Progress::of_import, Work::named("Importing"));
-        (self.plan_with(options, &reporter), journal)
+        self.plan_with(options, &reporter)
+    }
+
+    /// Begins the journal of an import. A store that keeps objects apart has none before the object is [claimed](Operation::claim_import).
+    pub fn begin_import(&self, address: &AbsResourceInstance) -> Option<Writer> {
+        let provider = self.project.config.provider_for(&address.config());
+        journal::begin_import(self.states.store(), self.operation, address, provider.to_string())
+    }
+
+    /// Locks the object of an import, as [`Operation::claim`] locks those of a plan.
+    pub fn claim_import(&mut self, plan: &Plan, address: &AbsResourceInstance) -> Result<bool, Diagnostics> {
+        self.claim_parts(plan, |config, schemas| {
+            engine::claims::of_import(config, schemas, plan, address)
+        })
+    }
+
+    /// Returns true if the operation is about parts of its state.
+    pub fn uses_parts(&self) -> bool {
+        self.parts.are_used()
+    }
+
+    /// Returns the state with the object and the outputs of an import.
+    pub fn with_import(&self, plan: &Plan, address: &AbsResourceInstance) -> Option<State> {
+        let resource = plan.prior_state.resources.get(&address.containing_resource())?;
+        let object = plan.prior_state.current(address)?.clone();
+        let claimed = self.parts.claimed.as_ref();
+        let mut state = claimed.map_or(&self.state, |claimed| &claimed.state).clone();
+        state.set_current(address, &resource.provider_of(&address.resource.key), Some(object));
+        // Outputs that depend on this object have their values now.
+        state.outputs.clone_from(&plan.prior_state.outputs);
+        if let Some(claimed) = claimed {
+            claimed.keep_unclaimed_outputs(&mut state);
+        }
+        Some(state)
     }
 
     /// Prepares an operation on a configuration that is already loaded, perhaps with known values of variables.
@@ -190,12 +220,12 @@ impl<'s> Operation<'s> {
                 last_resort.clone(),
             );
         }
-        let (lock, part_lock) = locking(&location.backend, verb, arguments.lock.timeout);
+        let locking = Locking::of(&location.backend, verb, arguments.lock.timeout);
         let states = StateSession::open(
             session.stores(),
             &Opening {
                 cancelled: &|| stop.is_requested(),
-                ..opening_of_operation(&location, &arguments.files, verb.lock_operation(), lock)
+                ..opening_of_operation(&location, &arguments.files, verb.lock_operation(), locking.whole())
             },
         )?;
         let mut state = states.state.clone().unwrap_or_default();
@@ -237,7 +267,7 @@ impl<'s> Operation<'s> {
             backend: location.backend,
             workspace: location.workspace,
             operation: verb.lock_operation(),
-            parts: PartLocks::new(part_lock),
+            parts: PartLocks::new(locking),
             plugins,
             parallelism: arguments.parallelism.number,
             lanes,
@@ -283,12 +313,8 @@ impl<'s> Operation<'s> {
             }),
         };
         let operation = Operation::at_location(session, arguments, project, Verb::Apply, Some(variables), location)?;
-        // Without locks on parts, a change of any object makes the plan stale.
-        check_saved(
-            &saved.plan.previous_state,
-            &operation.state,
-            operation.parts.timeout.is_some(),
-        )?;
+        // Where states are locked as a whole, a change of any object makes the plan stale.
+        check_saved(&saved.plan.previous_state, &operation.state, operation.parts.are_used())?;
         Ok((operation, saved))
     }
 
@@ -391,16 +417,27 @@ impl<'s> Operation<'s> {
 
     /// Locks the parts of the state that a plan is about, and returns true if the plan is still valid: see [`PartLocks::claim`].
     pub fn claim(&mut self, plan: &Plan) -> Result<bool, Diagnostics> {
+        self.claim_parts(plan, |config, schemas| engine::claims::of_plan(config, schemas, plan))
+    }
+
+    fn claim_parts(
+        &mut self,
+        plan: &Plan,
+        claims: impl FnOnce(&Config, &Schemas) -> Result<Claims, Diagnostics>,
+    ) -> Result<bool, Diagnostics> {
+        if !self.parts.are_used() {
+            return Ok(true);
+        }
         let schemas = self.schemas()?;
+        let claims = claims(&self.project.config, &schemas)?;
         let stop = &self.stop;
         let subject = Subject {
             session: self.session,
             states: &self.states,
             config: &self.project.config,
-            schemas: &schemas,
             cancelled: &|| stop.is_requested(),
         };
-        self.parts.claim(&subject, &mut self.state, plan)
+        self.parts.claim(&subject, &mut self.state, plan, claims)
     }
 
     fn location(&self) -> StateLocation {

@@ -1,8 +1,8 @@
 //! Parts of a state that the apply of a plan changes, and parts that it depends on.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use addrs::{ConfigResource, Mode as ResourceMode, Module};
+use addrs::{AbsResourceInstance, ConfigResource, Mode as ResourceMode, Module};
 use config::Config;
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
@@ -42,6 +42,36 @@ pub fn of_plan(config: &Config, schemas: &Schemas, plan: &Plan) -> Result<Claims
     }
     let outputs = plan.outputs.iter().filter(|(_, change)| change.action != Action::NoOp);
     claims.outputs.extend(outputs.map(|(name, _)| name.clone()));
+    add_needed(&mut claims, config, schemas, plan)?;
+    Ok(claims)
+}
+
+/// Returns the claims of the import of an object, which the plan has read.
+///
+/// # Errors
+/// The configuration has errors.
+pub fn of_import(
+    config: &Config,
+    schemas: &Schemas,
+    plan: &Plan,
+    address: &AbsResourceInstance,
+) -> Result<Claims, Diagnostics> {
+    let (before, after) = (&plan.previous_state.outputs, &plan.prior_state.outputs);
+    let names = before.keys().chain(after.keys());
+    let mut claims = Claims {
+        objects: BTreeSet::from([address.clone()]),
+        outputs: names
+            .filter(|name| before.get(*name) != after.get(*name))
+            .cloned()
+            .collect(),
+        ..Claims::default()
+    };
+    add_needed(&mut claims, config, schemas, plan)?;
+    Ok(claims)
+}
+
+/// Adds the resources that the claimed objects depend on.
+fn add_needed(claims: &mut Claims, config: &Config, schemas: &Schemas, plan: &Plan) -> Result<(), Diagnostics> {
     let blocks = Blocks::build_with_state(config, schemas, &plan.prior_state)?;
     let mut found: HashMap<ConfigResource, BTreeMap<ConfigResource, usize>> = HashMap::new();
     for address in &claims.objects {
@@ -63,7 +93,7 @@ pub fn of_plan(config: &Config, schemas: &Schemas, plan: &Plan) -> Result<Claims
             .needed
             .extend(needed.map(|(needed, depth)| ScopedResource::new(&address.module, *depth, needed.clone())));
     }
-    Ok(claims)
+    Ok(())
 }
 
 /// Returns the number of leading modules that two paths share.

@@ -29,7 +29,8 @@ pub trait SnapshotStore: Send {
         false
     }
 
-    /// Locks parts of the state like [`SnapshotStore::lock`], or the whole state if the store cannot lock parts.
+    /// Locks parts of the state, as [`SnapshotStore::lock`] locks all of it. Without a time limit nothing is locked, and the store is
+    /// told only what the run changes.
     ///
     /// # Errors
     /// The lock could not be acquired.
@@ -37,10 +38,13 @@ pub trait SnapshotStore: Send {
         &mut self,
         _claims: &Claims,
         info: &LockInfo,
-        timeout: Duration,
+        timeout: Option<Duration>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), StateError> {
-        self.lock(info, timeout, cancelled)
+        match timeout {
+            Some(timeout) => self.lock(info, timeout, cancelled),
+            None => Ok(()),
+        }
     }
 
     /// Releases the lock, if it is held.

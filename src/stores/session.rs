@@ -288,15 +288,15 @@ impl<'s> StateSession<'s> {
         )
     }
 
-    /// Locks the parts of the state that a run changes, and the parts that these depend on. Then reads the state again, and reports
-    /// unfinished operations of earlier runs on these parts. Returns the state.
+    /// Locks the parts of the state that a run changes, and those that it depends on; without a time limit nothing is locked. Then
+    /// reads the state again, and reports operations of earlier runs on these parts that have no result. Returns the state.
     ///
     /// # Errors
     /// The lock is held by another run, or the state cannot be read.
     pub fn lock_objects(
         &self,
         claims: &Claims,
-        timeout: Duration,
+        timeout: Option<Duration>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<State>, Diagnostics> {
         let info = LockInfo::new(&self.operation, core_version());

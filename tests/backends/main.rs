@@ -56,6 +56,7 @@ mod postgres_locks;
 mod postgres_objects;
 mod postgres_runs;
 mod postgres_tls;
+mod postgres_unlocked;
 mod power_cut;
 mod s3;
 mod scenarios;
@@ -189,6 +190,7 @@ fn main() -> ExitCode {
         ("pg", postgres_locks::TESTS, postgres::PROGRAMS),
         (postgres_objects::NAME, postgres_objects::TESTS, postgres::PROGRAMS),
         (postgres_objects::NAME, postgres_runs::TESTS, postgres::PROGRAMS),
+        (postgres_objects::NAME, postgres_unlocked::TESTS, postgres::PROGRAMS),
         (postgres_objects::NAME, postgres_objects::WITH_TERRAFORM, WITH_TERRAFORM),
         ("gcs", gcs::TESTS, gcs::PROGRAMS),
         ("azurerm", azure::TESTS, azure::PROGRAMS),

@@ -156,6 +156,9 @@ fn unlocked_plan() {
     run(&two, Tool::Monoform, &plan)
         .ok()
         .shows(&["terraform_data.a", "1 to change"]);
+    let mut console = two.command(Tool::Monoform.path());
+    console.arg("console");
+    crate::postgres_unlocked::answered(console, "terraform_data.a.output\n").shows(&["\"x\""]);
     assert_eq!(query(&lab, locks), before, "the apply has the only lock");
     one.write("go", "");
     ran(applying.wait_with_output().expect("its output")).ok();

@@ -32,13 +32,13 @@ pub const TESTS: &[(&str, fn())] = &[
 ];
 
 /// Directory in which runs meet.
-struct Meeting {
-    lab: Lab,
-    place: Workspace,
+pub struct Meeting {
+    pub lab: Lab,
+    pub place: Workspace,
 }
 
 impl Meeting {
-    fn new() -> Meeting {
+    pub fn new() -> Meeting {
         Meeting {
             lab: postgres::lab_with_objects(),
             place: Workspace::with(&[]),
@@ -46,7 +46,7 @@ impl Meeting {
     }
 
     /// Returns a working directory with a configuration in which `PLACE` is this directory.
-    fn directory(&self, configuration: &str) -> Workspace {
+    pub fn directory(&self, configuration: &str) -> Workspace {
         let w = self.lab.without();
         w.write("backend.tf", &self.lab.block(""));
         w.write(
@@ -57,11 +57,11 @@ impl Meeting {
         w
     }
 
-    fn is_there(&self, name: &str) -> bool {
+    pub fn is_there(&self, name: &str) -> bool {
         self.place.exists(name)
     }
 
-    fn count(&self, what: &str) -> usize {
+    pub fn count(&self, what: &str) -> usize {
         query(&self.lab, &format!("SELECT count(*) FROM monoform_state.{what}"))
             .parse()
             .expect("a number")
@@ -69,7 +69,7 @@ impl Meeting {
 }
 
 /// Two objects whose creation takes until the file `go-NAME` exists, and an output of each.
-const SLOW: &str = r#"
+pub const SLOW: &str = r#"
 variable "word" {
   default = "x"
 }
@@ -93,7 +93,7 @@ output "two" {
 }
 "#;
 
-fn start(w: &Workspace, more: &[&str]) -> Child {
+pub fn start(w: &Workspace, more: &[&str]) -> Child {
     w.command(Tool::Monoform.path())
         .args(["apply", "-auto-approve", "-input=false", "-no-color"])
         .args(more)
@@ -103,16 +103,16 @@ fn start(w: &Workspace, more: &[&str]) -> Child {
         .expect("it starts")
 }
 
-fn end(child: Child) -> Ran {
+pub fn end(child: Child) -> Ran {
     ran(child.wait_with_output().expect("its output"))
 }
 
-fn pulled(w: &Workspace) -> Json {
+pub fn pulled(w: &Workspace) -> Json {
     run(w, Tool::Monoform, &["state", "pull"]).ok().json()
 }
 
 /// Returns the names of the objects in a state, with the keys of instances.
-fn names(state: &Json) -> Vec<String> {
+pub fn names(state: &Json) -> Vec<String> {
     let resources = state["resources"].as_array().expect("resources");
     let instances = resources.iter().flat_map(|resource| {
         let name = resource["name"].as_str().expect("a name");

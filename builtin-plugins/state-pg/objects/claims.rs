@@ -13,10 +13,12 @@
 //! | within | a resource, the whole state | something in it is changed |
 //! | shared | a resource | something else depends on it, including instances that do not exist yet |
 //!
-//! As in the configuration, dependencies are between resources and not between instances. In modules with several instances, a resource has
-//! several keys: one for each outer module, which covers all instances below one instance of that module. A dependency inside a module
-//! instance claims the resource in that instance only. A dependency through an outer module claims the resource in all instances of the
-//! inner modules.
+//! The unit of dependencies is the resource, as in the configuration. In modules with several instances, a resource has a key for each
+//! depth at which the instance may be fixed: a dependency inside a module instance claims that instance, and one that leads through
+//! an outer module claims the resource in all instances of the inner ones.
+//!
+//! A run without locks (`-lock=false`) makes a request without claims. It waits for nobody, and others can tell from the request that
+//! the run is alive. Its writes compare each object with the one that it has read.
 
 use std::collections::BTreeSet;
 
@@ -159,11 +161,18 @@ impl Resource {
     }
 }
 
-/// The claims of a future lock, in the form that `proto::STATE_REQUEST` describes.
+fn yes() -> bool {
+    true
+}
+
+/// Request for locks, as `proto::STATE_REQUEST` describes it.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Wanted {
     /// ID that the lock will have.
     pub lock: String,
+    /// False for a run that keeps nobody away from what it changes.
+    #[serde(default = "yes")]
+    locked: bool,
     objects: Vec<Instance>,
     outputs: Vec<String>,
     within: Vec<Resource>,
@@ -174,8 +183,10 @@ pub(super) struct Wanted {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Claims {
     pub list: Vec<Claim>,
-    /// Keys of the exclusive claims.
+    /// Keys of the subjects that the run changes.
     exclusive: BTreeSet<String>,
+    /// Set for a run without locks: `list` is empty.
+    is_unlocked: bool,
 }
 
 impl Claims {
@@ -193,17 +204,23 @@ impl Claims {
         Claims {
             exclusive: exclusive.map(|claim| claim.key.clone()).collect(),
             list: list.into_iter().collect(),
+            is_unlocked: false,
         }
     }
 
-    /// Returns true if the whole state is claimed exclusively.
+    /// Returns true if others can change the subject with this key, which the run changes, too.
+    pub fn is_optimistic(&self, key: &str) -> bool {
+        self.is_unlocked && self.exclusive.contains(key)
+    }
+
+    /// Returns true if everything is claimed.
     pub fn is_whole(&self) -> bool {
         self.exclusive.contains(WHOLE)
     }
 
     /// Returns true if the request has the object or output with this key exclusively.
     pub fn covers(&self, key: &str) -> bool {
-        self.is_whole() || self.exclusive.contains(key)
+        !self.is_unlocked && (self.is_whole() || self.exclusive.contains(key))
     }
 }
 
@@ -229,6 +246,14 @@ impl From<Wanted> for Claims {
         }));
         list.extend(wanted.within.iter().map(|resource| resource.claim(Mode::Within)));
         list.extend(wanted.shared.iter().map(|resource| resource.claim(Mode::Shared)));
-        Claims::new(list)
+        let claims = Claims::new(list);
+        match wanted.locked {
+            true => claims,
+            false => Claims {
+                list: Vec::new(),
+                is_unlocked: true,
+                ..claims
+            },
+        }
     }
 }

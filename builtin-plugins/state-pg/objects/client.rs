@@ -12,7 +12,7 @@ use super::claims::Claims;
 use super::document::Document;
 use super::history::{self, Question};
 use super::locks::{Attempt, Held, Locks, Ticket};
-use super::merge::{self, Difference, Transaction};
+use super::merge::{self, Difference, Made, Transaction};
 use super::records::{self, Record, Request};
 use super::rows::{self, Failure, Revision, StateRow};
 use super::tables::{self, Schema};
@@ -49,9 +49,8 @@ enum Write {
     },
     /// The changes of a run that holds locks on parts of the state were written.
     Merged {
-        revision: i64,
         run: i64,
-        made: Box<Difference>,
+        made: Box<Made>,
     },
     Changed,
     LockLost,
@@ -67,14 +66,29 @@ enum Work<'w> {
 const LOCK_LOST: &str = "the lock that this program held was released or taken by another one.";
 
 impl Session {
-    /// Records the result of a write under a lock.
-    fn merged(&mut self, workspace: &str, revision: i64, run: i64, made: Difference) {
+    /// Keeps the result of a write under a lock.
+    ///
+    /// # Errors
+    /// Others have changed objects that a run without locks has changed, too.
+    fn merged(&mut self, workspace: &str, run: i64, made: Made) -> Result<()> {
         if let Some(held) = self.held.get_mut(workspace) {
             held.run = Some(run);
         }
         let known = self.known.entry(workspace.to_owned()).or_default();
-        known.0 = revision;
-        made.apply_to(&mut known.1);
+        known.0 = made.revision;
+        made.difference.apply_to(&mut known.1);
+        if made.conflicts.is_empty() {
+            return Ok(());
+        }
+        Err(Diagnostic::error(
+            WRITE,
+            format!(
+                "Other runs have changed objects that this run has changed without a lock: {}. Their results are in the state, and those \
+                 of this run are not.",
+                made.conflicts.join(", ")
+            ),
+        )
+        .into())
     }
 }
 
@@ -219,9 +233,8 @@ impl Client {
             let head = merge::merged_head(&row.head, &known.head, &next.head);
             let transaction = self.transaction(connection, &row, held, run);
             let difference = Difference::between(known, next);
-            let (revision, made) = transaction.write(difference, head).await?;
+            let made = transaction.write(difference, head).await?;
             return Ok(Write::Merged {
-                revision,
                 run,
                 made: Box::new(made),
             });
@@ -298,9 +311,8 @@ impl Client {
         let empty = Document::default();
         let known = session.known.get(workspace).map_or(&empty, |(_, known)| known);
         let transaction = self.transaction(connection, &row, held, run);
-        let (revision, made) = transaction.carry_out(records, known).await?;
+        let made = transaction.carry_out(records, known).await?;
         Ok(Write::Merged {
-            revision,
             run,
             made: Box::new(made),
         })
@@ -404,8 +416,9 @@ impl LockedStore for Client {
                 session.known.insert(workspace.to_owned(), (revision, next));
                 Written::Done(Some(Known::Named(revision.to_string())))
             }
-            Write::Merged { revision, run, made } => {
-                session.merged(workspace, revision, run, *made);
+            Write::Merged { run, made } => {
+                let revision = made.revision;
+                session.merged(workspace, run, *made)?;
                 Written::Done(Some(Known::Named(revision.to_string())))
             }
             Write::Changed => Written::Changed,
@@ -526,10 +539,7 @@ impl LockedStore for Client {
                 drop(session);
                 let (mut session, written) = self.carry_out(workspace, &Work::Records(&records)).await?;
                 match written {
-                    Write::Merged { revision, run, made } => {
-                        session.merged(workspace, revision, run, *made);
-                        Ok(())
-                    }
+                    Write::Merged { run, made } => session.merged(workspace, run, *made),
                     _ => Err(Diagnostic::error(WRITE, format!("lock lost: {LOCK_LOST} Nothing was written.")).into()),
                 }
             }

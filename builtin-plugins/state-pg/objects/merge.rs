@@ -53,6 +53,15 @@ impl Difference {
     }
 }
 
+/// Result of a write.
+pub(super) struct Made {
+    pub revision: i64,
+    /// Changes without those that must not be written.
+    pub difference: Difference,
+    /// Objects that a run without locks has changed, and others, too. They are not written.
+    pub conflicts: Vec<String>,
+}
+
 /// A transaction of a run, in which the row of its state is locked.
 pub(super) struct Transaction<'a> {
     pub connection: &'a Connection,
@@ -63,10 +72,10 @@ pub(super) struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// Writes changes as the next revision of the state. `head` is the head without its serial. Returns the revision, and the changes that
-    /// were written.
-    pub async fn write(&self, mut difference: Difference, head: Head) -> Result<(i64, Difference), Failure> {
-        self.drop_foreign(&mut difference).await?;
+    /// Writes changes as the next revision of the state. `head` is the head without its serial. Returns the revision, and the changes
+    /// without those that must not be written.
+    pub async fn write(&self, mut difference: Difference, head: Head) -> Result<Made, Failure> {
+        let conflicts = self.drop_foreign(&mut difference).await?;
         let current = &self.row.head;
         let head = Head {
             serial: current.serial,
@@ -74,7 +83,11 @@ impl Transaction<'_> {
         };
         if difference.is_empty() && (head == *current || self.row.revision == 0 && head.lineage.is_empty()) {
             difference.after.head = head;
-            return Ok((self.row.revision, difference));
+            return Ok(Made {
+                revision: self.row.revision,
+                difference,
+                conflicts,
+            });
         }
         difference.before.head = current.clone();
         difference.after.head = Head {
@@ -89,11 +102,16 @@ impl Transaction<'_> {
             number: self.row.revision + 1,
         };
         revision.write(&difference.before, &difference.after).await?;
-        Ok((revision.number, difference))
+        Ok(Made {
+            revision: revision.number,
+            difference,
+            conflicts,
+        })
     }
 
-    /// Drops changes for which the run has no lock, if another run has changed the row since it was read, or holds a lock on it.
-    async fn drop_foreign(&self, difference: &mut Difference) -> Result<(), Failure> {
+    /// Drops the changes that the run has no lock for, if the row is not the one that it knows any more, or somebody else has locked it.
+    /// Returns the addresses of those among them that are results of a run without locks.
+    async fn drop_foreign(&self, difference: &mut Difference) -> Result<Vec<String>, Failure> {
         let claims: &Claims = &self.held.claims;
         let Difference { before, after } = difference;
         let objects: BTreeSet<_> = before.objects.keys().chain(after.objects.keys()).cloned().collect();
@@ -109,7 +127,7 @@ impl Transaction<'_> {
             .filter(|(lock, _)| !claims.covers(lock))
             .collect();
         if objects.is_empty() && outputs.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let keys: Vec<&str> = objects
             .iter()
@@ -126,10 +144,21 @@ impl Transaction<'_> {
         let foreign: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
         let sums: Vec<String> = objects.iter().map(|(_, key)| key.sum()).collect();
         let there = rows::read_objects(self.connection, self.schema, self.row.id, Some(&sums)).await?;
+        let mut conflicts = Vec::new();
         for (lock, key) in objects {
-            if foreign.contains(&lock) || there.get(&key) != before.objects.get(&key) {
+            let now = there.get(&key);
+            let is_changed = now != before.objects.get(&key);
+            let drops = match claims.is_optimistic(&lock) {
+                // Written already if the answer of the server was lost.
+                true => is_changed && now != after.objects.get(&key),
+                false => is_changed || foreign.contains(&lock),
+            };
+            if drops {
                 before.objects.remove(&key);
                 after.objects.remove(&key);
+                if claims.is_optimistic(&lock) {
+                    conflicts.push(key.address());
+                }
             }
         }
         let there = match outputs.is_empty() {
@@ -142,7 +171,7 @@ impl Transaction<'_> {
                 after.outputs.remove(&name);
             }
         }
-        Ok(())
+        Ok(conflicts)
     }
 }
 

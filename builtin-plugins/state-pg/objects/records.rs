@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::claims::{Instance, Wanted};
 use super::document::{Document, Head, Key, Object};
 use super::locks::IS_ALIVE;
-use super::merge::{Difference, Transaction};
+use super::merge::{Difference, Made, Transaction};
 use super::rows::Failure;
 use super::tables::Schema;
 use crate::session::Connection;
@@ -144,8 +144,8 @@ impl Effect {
 }
 
 impl Transaction<'_> {
-    /// Applies records. Returns the new revision, and the changes that were made.
-    pub async fn carry_out(&self, records: &[Record], known: &Document) -> Result<(i64, Difference), Failure> {
+    /// Carries out records.
+    pub async fn carry_out(&self, records: &[Record], known: &Document) -> Result<Made, Failure> {
         let mut effect = Effect::default();
         for record in records {
             effect.add(record, known)?;
@@ -154,7 +154,11 @@ impl Transaction<'_> {
         self.begin_operations(&effect.begun).await?;
         if effect.difference.is_empty() {
             effect.difference.after.head = known.head.clone();
-            return Ok((self.row.revision, effect.difference));
+            return Ok(Made {
+                revision: self.row.revision,
+                difference: effect.difference,
+                conflicts: Vec::new(),
+            });
         }
         let info = &self.held.ticket.info;
         let current = &self.row.head;
@@ -170,11 +174,10 @@ impl Transaction<'_> {
             },
             ..current.clone()
         };
-        let (revision, mut made) = self.write(effect.difference, head).await?;
-        // The known head stays unchanged, because the run's own changes of the head are found at its end, by comparison with the known
-        // head.
-        made.after.head = known.head.clone();
-        Ok((revision, made))
+        let mut made = self.write(effect.difference, head).await?;
+        // The rest of the head stays as the run knows it, since its own changes are found by comparison at the end.
+        made.difference.after.head = known.head.clone();
+        Ok(made)
     }
 
     async fn end_operations(&self, ended: &BTreeSet<Operation>) -> Result<(), Failure> {

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use addrs::{AbsResourceInstance, Mode, Target};
 use config::files::Disk;
 use engine::inputs::PlanOptions;
+use engine::plan::Plan;
+use state::State;
 use state::journal::{self, Answers};
 use syntax::content::suggest;
+use syntax::{Diagnostic, Diagnostics};
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::{LockFlags, Parallelism, StateFlags, VariableFlags, ignore_remote_version, input};
@@ -92,18 +95,7 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         input: arguments.input,
         parallelism: arguments.parallelism.clone(),
     };
-    let operation = Operation::for_import(session, &operation_arguments, project)?;
-    // The address is checked before the object is read: an import must never replace an object in the state.
-    if operation.state.current(&address).is_some() {
-        let failure = Failure::new(
-            "Resource already managed by Terraform",
-            format!(
-                "There is an object for {address} in the state already. To import another one to this address, first \
-                 remove the present one from the state with \"state rm\"."
-            ),
-        );
-        return operation.finish(Err(failure));
-    }
+    let mut operation = Operation::for_import(session, &operation_arguments, project)?;
     // Only this object is read. Others could take long, and fail.
     let options = PlanOptions {
         refresh: false,
@@ -111,11 +103,13 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
         import: Some((address.clone(), Arc::from(id))),
         ..PlanOptions::default()
     };
-    let (was_found, problems) = perform(&operation, &options, &address);
-    if problems.has_errors() {
-        let failure = Failure::within(problems, &operation.project.sources);
-        return operation.finish(Err(failure));
-    }
+    let was_found = match perform(session, &mut operation, &options, &address) {
+        Ok(was_found) => was_found,
+        Err(problems) => {
+            let failure = Failure::within(problems, &operation.project.sources);
+            return operation.finish(Err(failure));
+        }
+    };
     if !was_found {
         let failure = Failure::new(
             "Configuration for import target does not exist",
@@ -133,48 +127,78 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
     operation.finish(Ok(Outcome::text(done + "\n")))
 }
 
-/// Reads the object, and saves it in the state. Returns true if the configuration has an instance of this address.
+/// Returns an error if the state has an object at the address: an import must never replace one.
+fn check_free(operation: &Operation<'_>, address: &AbsResourceInstance) -> Result<(), Diagnostics> {
+    if operation.state.current(address).is_none() {
+        return Ok(());
+    }
+    Err(Diagnostic::error(
+        "Resource already managed by Terraform",
+        format!(
+            "There is an object for {address} in the state already. To import another one to this address, first remove the present \
+             one from the state with \"state rm\"."
+        ),
+    )
+    .into())
+}
+
+/// Reads the object, and saves it in the state. Returns false if the configuration has no instance of this address.
 fn perform(
-    operation: &Operation<'_>,
+    session: &Session,
+    operation: &mut Operation<'_>,
     options: &PlanOptions,
     address: &AbsResourceInstance,
-) -> (bool, syntax::Diagnostics) {
-    let (planning, journal) = operation.import(options);
-    // All warnings are left out: they say that the plan is limited to one object, which is the purpose of the
-    // command.
-    let problems = planning.diagnostics.into_iter().filter(|d| d.is_error());
-    let mut problems: syntax::Diagnostics = problems.collect();
-    let found = planning.plan.and_then(|plan| {
-        let provider = plan.prior_state.resources.get(&address.containing_resource())?;
-        let object = plan.prior_state.current(address)?.clone();
-        Some((
-            provider.provider_of(&address.resource.key),
-            object,
-            plan.prior_state.outputs.clone(),
-        ))
-    });
-    let mut saved = false;
-    if let (Some((provider, object, outputs)), false) = (&found, problems.has_errors()) {
-        let mut state = operation.state.clone();
-        state.set_current(address, provider, Some(object.clone()));
-        if let Some(journal) = &journal {
-            journal.outcome(journal::Outcome {
-                address: address.clone(),
-                provider: provider.clone(),
-                objects: state.instance(address).cloned(),
-                answers: Answers::Current,
-            });
+) -> Result<bool, Diagnostics> {
+    check_free(operation, address)?;
+    let mut journal = (!operation.uses_parts())
+        .then(|| operation.begin_import(address))
+        .flatten();
+    let read = read(session, operation, options, address);
+    let Ok(Some(state)) = read else {
+        session.show_now(&operation.end_journal(), &operation.project.sources);
+        return read.map(|state| state.is_some());
+    };
+    if operation.uses_parts() {
+        journal = operation.begin_import(address);
+    }
+    let resource = state.resources.get(&address.containing_resource());
+    if let (Some(journal), Some(resource)) = (&journal, resource) {
+        journal.outcome(journal::Outcome {
+            address: address.clone(),
+            provider: resource.provider_of(&address.resource.key),
+            objects: state.instance(address).cloned(),
+            answers: Answers::Current,
+        });
+    }
+    // If the state cannot be saved, it is in a rescue file, and the journal keeps the new object, too.
+    operation.save(&state).into_result(())?;
+    session.show_now(&operation.end_journal(), &operation.project.sources);
+    Ok(true)
+}
+
+/// Reads the object, and returns the state with it. Where parts of states are locked, its part is.
+fn read(
+    session: &Session,
+    operation: &mut Operation<'_>,
+    options: &PlanOptions,
+    address: &AbsResourceInstance,
+) -> Result<Option<State>, Diagnostics> {
+    loop {
+        let planning = operation.import(options);
+        // All warnings are left out: they say that the plan is limited to one object, which is the purpose of the
+        // command.
+        let problems: Diagnostics = planning.diagnostics.into_iter().filter(|d| d.is_error()).collect();
+        problems.into_result(())?;
+        let imported = |plan: &Plan| plan.prior_state.current(address).is_some();
+        let Some(plan) = planning.plan.filter(imported) else {
+            return Ok(None);
+        };
+        if operation.claim_import(&plan, address)? {
+            return Ok(operation.with_import(&plan, address));
         }
-        // The plan has evaluated the outputs that depend on this object, so they are saved with it.
-        state.outputs.clone_from(outputs);
-        problems.extend(operation.save(&state));
-        saved = !problems.has_errors();
+        check_free(operation, address)?;
+        session.warn_now(operation.planned_again());
     }
-    // If the state could not be saved, it is in a rescue file, and the journal keeps the new object, too.
-    if saved || found.is_none() {
-        problems.extend(operation.end_journal());
-    }
-    (found.is_some(), problems)
 }
 
 fn configuration(session: &Session, dir: &str) -> Result<Project, Failure> {

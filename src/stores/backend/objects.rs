@@ -79,10 +79,11 @@ impl Store {
         self.process().wait(self.process().plugin().request(workspace, request))
     }
 
-    /// Announces which parts of the state the lock with this ID is about.
-    pub(super) fn claim(&self, workspace: &str, lock: &str, claims: &Claims) -> Result<(), Diagnostics> {
+    /// Announces what the lock with this ID will be on, or, without `locked`, what its run changes without a lock.
+    pub(super) fn claim(&self, workspace: &str, lock: &str, claims: &Claims, locked: bool) -> Result<(), Diagnostics> {
         let request = json!({"claim": {
             "lock": lock,
+            "locked": locked,
             "objects": claims.objects.iter().map(parts).collect::<Vec<_>>(),
             "outputs": claims.outputs.iter().map(|name| &**name).collect::<Vec<&str>>(),
             "within": claims.within().iter().map(scope).collect::<Vec<_>>(),

@@ -40,7 +40,7 @@ pub struct Snapshots {
     keeper: Keeper,
     codec: Codec,
     journal: JournalLocation,
-    /// Parts of the state that are locked. `None` if there is no lock, or the whole state is locked.
+    /// Parts that the run changes; `None` before they are known, and for a lock on the whole state.
     claims: Option<Claims>,
     /// Writer that sends the records of this run to the store, if the store stores each object separately.
     recorder: Option<Writer>,
@@ -186,16 +186,22 @@ impl SnapshotStore for Snapshots {
         &mut self,
         claims: &Claims,
         info: &LockInfo,
-        timeout: Duration,
+        timeout: Option<Duration>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), StateError> {
         if self.lock_id.is_none() && self.store.keeps_objects() {
-            self.store.claim(&self.workspace, &info.id, claims).map_err(error)?;
-            self.lock(info, timeout, cancelled)?;
+            self.store
+                .claim(&self.workspace, &info.id, claims, timeout.is_some())
+                .map_err(error)?;
+            // A request that locks nothing is granted at once.
+            self.lock(info, timeout.unwrap_or_default(), cancelled)?;
             self.claims = Some(claims.clone());
             return Ok(());
         }
-        self.lock(info, timeout, cancelled)
+        match timeout {
+            Some(timeout) => self.lock(info, timeout, cancelled),
+            None => Ok(()),
+        }
     }
 
     fn lock(&mut self, info: &LockInfo, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<(), StateError> {
@@ -374,8 +380,12 @@ impl SnapshotStore for Snapshots {
             self.recorder = Some(started.clone());
             return Ok(Some(started));
         }
-        // The new journal replaces an earlier one and continues the stored state, so the store must have the results of the earlier journal
-        // first.
+        // The whole edit is one transaction there.
+        if self.store.keeps_objects() {
+            return Ok(None);
+        }
+        // The new journal replaces an earlier one and continues the store's state, so the store must have the earlier
+        // results first.
         if let (true, Some(Some(known))) = (self.replayed, self.known.clone()) {
             self.write(&known, terraform_version)?;
         }
