@@ -127,7 +127,7 @@ impl<'a> Assertions<'a> {
         value.unwrap_or_else(|_| Value::dynamic())
     }
 
-    /// Takes the diagnostics of the evaluation.
+    /// Takes the diagnostics of the evaluations since the last call.
     pub fn take_diagnostics(&self) -> Diagnostics {
         self.evaluator.take_diagnostics()
     }

@@ -33,8 +33,9 @@ pub(crate) type ReadAnswer = Result<Answer<Value>, Diagnostics>;
 struct Subject {
     provider: AbsProviderConfig,
     ty: Arc<str>,
-    /// Arguments and value of `provider_meta` as JSON.
+    /// Arguments as JSON.
     arguments: String,
+    /// Value of `provider_meta` as JSON; `None` if there is none.
     meta: Option<String>,
 }
 

@@ -76,7 +76,7 @@ pub enum Event {
         address: AbsResourceInstance,
         /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
-        /// Text of the output, or a placeholder.
+        /// Text of the output, or a placeholder if the arguments of the provisioner are sensitive or ephemeral.
         output: String,
     },
     /// A provisioner is complete.

@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::invocation::ActionInvocation;
 
-/// Operation of the execution graph. The number is an index of the plan's changes, or of the groups.
+/// Operation of the execution graph. The number is an index of the plan's changes or invocations, or the number of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// The beginning of a group.
@@ -112,7 +112,8 @@ type Constraint = (u32, u32, Priority);
 /// Properties of each resource that determine the order of the groups.
 #[derive(Default)]
 struct GroupFacts<'p> {
-    /// Dependencies of the objects to destroy, which must be destroyed later. The flag in the key is set for deposed objects.
+    /// Dependencies of the objects to destroy. They must be destroyed after these objects. The flag in the key is set for deposed
+    /// objects.
     destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
     /// The provider configurations that apply the changes.
     providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
@@ -335,7 +336,8 @@ impl ExecGraph {
         }
     }
 
-    /// Adds the constraints as edges. Constraints on a cycle are left out, lowest priority first, until no cycle remains.
+    /// Adds the constraints as edges. Constraints on a cycle are left out, lowest priority first, until no cycle remains. `Firm`
+    /// constraints always stay.
     fn with_constraints(mut self, mut constraints: Vec<Constraint>) -> ExecGraph {
         // Edges inside of groups are never left out.
         let within = std::mem::take(&mut self.edges);

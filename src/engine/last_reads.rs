@@ -23,7 +23,7 @@ pub struct LastReads(BTreeMap<String, LastRead>);
 /// The last read of an object or a data source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LastRead {
-    /// RFC 3339, UTC.
+    /// Time of the read or of the apply: RFC 3339, UTC.
     pub at: String,
     /// Digest of the object.
     object: String,

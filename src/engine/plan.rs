@@ -197,7 +197,7 @@ pub struct Plan {
     /// The values of the root variables as the user set them, before conversion, without ephemeral ones. Only for display.
     #[serde(with = "stored")]
     pub given_variables: BTreeMap<Arc<str>, Value>,
-    /// The targets; empty for the whole configuration.
+    /// Addresses of `-target`; empty for the whole configuration.
     #[serde(with = "stored")]
     pub targets: Vec<Target>,
     /// Addresses of `-exclude`; empty for none.
@@ -236,7 +236,7 @@ pub struct Plan {
     /// not shown.
     #[serde(with = "stored")]
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
-    /// The digests of the results of provider functions.
+    /// The digests of the results of provider functions and of built-in functions that read files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub function_results: crate::functions::FunctionResults,
     /// The results of all conditions, sorted by address.
