@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::plan::Plan;
 
-/// All `removed` blocks, by their addresses.
+/// All `removed` blocks, by the resource or module in their `from` argument.
 #[derive(Debug, Default)]
 pub struct Removals<'c> {
     resources: HashMap<ConfigResource, &'c Removed>,

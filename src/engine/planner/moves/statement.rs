@@ -220,7 +220,7 @@ pub(in crate::planner) struct Statement {
     pub(super) to: Endpoint,
     /// Range of the `moved` block, or of the argument or block that implies the move.
     pub(super) range: Range,
-    /// Provider configuration of the target resource, if that is configured.
+    /// Provider configuration of the target resource, if the configuration has that resource.
     pub(super) provider: Option<AbsProviderConfig>,
 }
 
