@@ -116,8 +116,8 @@ impl Model {
         }
     }
 
-    /// Moves a block to another key, module or module name, with `moved` blocks. It must be the last change of a step, because later
-    /// changes could remove the targets of the moves.
+    /// Changes keys, the module of a block, the name of a module or the type of a block, with `moved` blocks. It must be the last change
+    /// of a step, because later changes could remove the targets of the moves.
     pub fn relocate(&mut self, r: &mut Random) -> String {
         let before = self.clone();
         let what = self.try_relocate(r);

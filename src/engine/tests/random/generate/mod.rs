@@ -84,7 +84,8 @@ impl Repetition {
     }
 }
 
-/// A reference to an attribute of a block, by number.
+/// A reference to an attribute of the block with this number. If it is stable and the block is managed, it is to `id`, which updates do
+/// not change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     pub to: u32,
@@ -106,9 +107,9 @@ pub struct Block {
     pub cbd: bool,
     pub literal: u64,
     pub forced: u64,
-    /// References in the argument `value`.
+    /// References in the argument `value` (`query` of a data source, `input` of `terraform_data`).
     pub refs: Vec<Reference>,
-    /// The references of `replace_triggered_by`.
+    /// References in the argument `forced` (`triggers_replace` of `terraform_data`).
     pub forced_refs: Vec<Reference>,
     pub depends_on: Vec<u32>,
     pub triggers: Vec<u32>,
@@ -148,7 +149,7 @@ pub struct Model {
     next: u32,
 }
 
-/// A planned instance: its address, and its remote name.
+/// An expected instance: its address, and the name of its remote object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expected {
     pub address: String,
