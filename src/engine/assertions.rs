@@ -37,7 +37,7 @@ pub struct Results<'a> {
     pub timestamp: Option<&'a str>,
     /// Schemas of the providers of the objects.
     pub schemas: &'a Schemas,
-    /// Values of the root variables, converted, without marks.
+    /// Values of the root variables, converted to their declared types, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
     /// Functions of providers.
     pub functions: &'a Functions<'a>,

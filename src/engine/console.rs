@@ -43,7 +43,7 @@ pub struct View<'a> {
     pub plan: Option<&'a Plan>,
     /// Schemas of the providers of the objects.
     pub schemas: &'a Schemas,
-    /// Values of the root variables, converted, without marks.
+    /// Values of the root variables, converted to their declared types, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
     /// Functions of providers. More providers can be started later.
     pub functions: &'a Functions<'a>,

@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 
 use crate::blocks::{Block, Blocks};
 
-/// Result of a read.
+/// Answer of a provider to the read of a data source, or the errors.
 pub(crate) type ReadAnswer = Result<Answer<Value>, Diagnostics>;
 
 /// Identity of a read. Data sources with equal identities may share an answer, if they depend on the same resources.
@@ -58,7 +58,7 @@ pub(crate) struct DataRead<'r> {
     pub(crate) stored: Option<Value>,
 }
 
-/// The reads of one plan.
+/// Reads of data sources in one plan. Equal data sources share them.
 #[derive(Default)]
 pub(crate) struct DataReads {
     reads: Mutex<HashMap<Subject, Reads>>,

@@ -67,7 +67,7 @@ pub struct Ephemerals<'a> {
     slots: Semaphore,
 }
 
-/// An open instance.
+/// An open instance of an ephemeral resource.
 struct Open {
     address: AbsResourceInstance,
     provider: Arc<dyn Provider>,

@@ -74,7 +74,7 @@ pub struct Planned {
     pub state_dependencies: Arc<[ConfigResource]>,
 }
 
-/// Direct and indirect dependencies.
+/// Direct and indirect dependencies of resources and of provider configurations.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
     /// Dependencies between resources, as the configuration has them.
@@ -115,7 +115,7 @@ struct GroupFacts<'p> {
     /// Dependencies of the objects to destroy. They must be destroyed after these objects. The flag in the key is set for deposed
     /// objects.
     destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
-    /// The provider configurations that apply the changes.
+    /// The provider configurations that apply the changes of each resource.
     providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
     /// The dependencies that the state records for the changed objects.
     recorded: BTreeMap<&'p ConfigResource, BTreeSet<&'p ConfigResource>>,

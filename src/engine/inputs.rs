@@ -118,7 +118,7 @@ impl Inputs<'_> {
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
     pub mode: Mode,
-    /// Refresh the objects first.
+    /// Refresh the objects before their changes are planned.
     pub refresh: bool,
     /// Refresh only a part of the objects and data sources. `None` means all, or none if `refresh` is false. Never set in destroy mode,
     /// which changes every object.

@@ -27,7 +27,7 @@ pub struct LastRead {
     pub at: String,
     /// Digest of the object.
     object: String,
-    /// Digest of the arguments of a data source.
+    /// Digest of the arguments of a data source; `None` for a managed object, and after an apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arguments: Option<String>,
 }
@@ -36,7 +36,7 @@ pub struct LastRead {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadInstance {
     pub address: AbsResourceInstance,
-    /// Digest of the arguments of a data source.
+    /// Digest of the arguments of a data source; `None` for a managed object.
     pub arguments: Option<String>,
 }
 

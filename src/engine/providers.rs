@@ -32,7 +32,7 @@ pub struct Providers<'s> {
     /// Held for reading while a process validates a provider configuration that may not be its own. [`Providers::close_one`] holds it for
     /// writing, so that this process is not closed meanwhile.
     lent: RwLock<()>,
-    /// Lanes that measure the requests of the providers.
+    /// Lanes of the command, if it has any. Requests to providers with adapted lanes are measured.
     lanes: Option<Arc<Lanes>>,
 }
 

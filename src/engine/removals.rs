@@ -16,7 +16,7 @@ pub struct Removals<'c> {
 }
 
 impl<'c> Removals<'c> {
-    /// Collects the blocks of a configuration.
+    /// Collects the `removed` blocks of a configuration.
     #[must_use]
     pub fn new(config: &'c Config) -> Removals<'c> {
         let mut out = Removals::default();

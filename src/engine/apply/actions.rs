@@ -185,8 +185,8 @@ impl Applier<'_> {
     }
 
     /// Invokes the actions that the destruction of an object triggers at this event. Their configuration is the planned one, because a
-    /// destruction evaluates no other blocks. A failure stops the destruction. In destroy mode or with `on_failure = continue`, it is
-    /// reported as a warning instead.
+    /// destruction does not evaluate the blocks of actions. A failure stops the destruction. In destroy mode or with `on_failure =
+    /// continue`, it is reported as a warning instead.
     pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
         for (invocation, trigger) in self.triggered.for_object(s.address, |e| e == event) {
             let Err(failed) = Box::pin(self.invoke_planned(invocation)).await else {

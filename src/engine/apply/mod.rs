@@ -65,8 +65,8 @@ pub struct ApplyResult {
 }
 
 /// Carries out a plan. `results` receives the result of each operation. Operations start from the prior state of the plan. The state of
-/// the inputs serves only to pass the changes that the plan made to it to `results`. When the cancellation token of the inputs is
-/// canceled, running operations are dropped.
+/// the inputs is only compared with that prior state: the differences are changes that the plan made, and are passed to `results` first.
+/// When the cancellation token of the inputs is canceled, running operations are dropped.
 pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) -> ApplyResult {
     let tally = Tally::new(plan);
     let unchanged = |diagnostics| ApplyResult {
@@ -331,7 +331,7 @@ struct ApplyResults<'a> {
     /// Deposed object of each replacement, by the index of the change in the plan.
     deposed: Mutex<HashMap<u32, DeposedKey>>,
     failed: Mutex<HashSet<ConfigResource>>,
-    /// Checks whose data source could not be read.
+    /// Check blocks whose data source could not be read, by module instance.
     unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
     /// Number of completed and failed operations.
     ended: AtomicUsize,

@@ -23,8 +23,8 @@ pub(super) struct Provisioners<'p> {
 }
 
 impl<'p> Provisioners<'p> {
-    /// Splits the list after the last creation-time or destroy-time provisioner (as in `when`) with `on_failure = fail`. The later ones
-    /// have `on_failure = continue`, so their failure has no effect on the object.
+    /// Splits the list after the last provisioner with this `when` and with `on_failure = fail`. Later ones with this `when` have
+    /// `on_failure = continue`, so their failure has no effect on the object.
     pub(super) fn split_after_last_decisive(self, when: ProvisionerWhen) -> (Provisioners<'p>, Provisioners<'p>) {
         let decisive = |p: &Provisioner| p.when == when && p.on_failure == OnFailure::Fail;
         let at = self.list.iter().rposition(decisive).map_or(0, |last| last + 1);
@@ -70,8 +70,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Runs the creation-time or destroy-time provisioners of an object (as in `when`), one after the other, until one without
-    /// `on_failure = continue` fails.
+    /// Runs the provisioners with this `when`, one after the other, until one without `on_failure = continue` fails.
     pub(super) async fn provision(
         &self,
         provisioners: Provisioners<'_>,

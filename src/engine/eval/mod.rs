@@ -572,7 +572,7 @@ fn declared_marks(variable: &Variable) -> Marks {
 }
 
 /// Converts the value that a module call passes to a variable, with the defaults of the variable's type. If the variable is not nullable,
-/// null is replaced by its default.
+/// null becomes the variable's default.
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, Diagnostic> {
     let wrong = |detail| Diagnostic::error("Invalid value for input variable", detail);
     let (value, marks) = value.unmark();

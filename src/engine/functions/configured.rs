@@ -76,7 +76,7 @@ pub(crate) struct Configured {
     known: bool,
     /// Functions that the provider offers in addition to those of its schema.
     offered: OnceLock<Result<Signatures, CallError>>,
-    /// Results of calls.
+    /// Results of calls, by the digest of function and arguments.
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
 }
 
@@ -211,7 +211,8 @@ impl Functions<'_> {
         opened.push(process);
     }
 
-    /// Starts a process and configures it.
+    /// Starts a process, has it validate the value, and configures it. A provider that the plugin source offers in its place, such as a
+    /// mock, is used as it is.
     async fn open(
         &self,
         address: &AbsProviderConfig,

@@ -93,7 +93,7 @@ pub fn operation(
     Ok((builder.finish(!with_cycles), problems))
 }
 
-/// Builder of graphs.
+/// Builder of resource graphs and operation graphs.
 #[derive(Default)]
 pub(super) struct Builder {
     nodes: Vec<Node>,

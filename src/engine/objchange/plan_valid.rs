@@ -1,4 +1,4 @@
-//! Rules for planned objects.
+//! Rules for the planned objects that providers return.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -95,7 +95,7 @@ pub(super) fn block(
     (text, block, problems)
 }
 
-/// Values for a generated block.
+/// Source of the values in a generated block.
 pub(super) enum Generated {
     /// A configuration that the provider has generated.
     ByProvider(Value),

@@ -50,7 +50,7 @@ impl PlanKind {
         self.mode() == Mode::Normal
     }
 
-    /// Returns true if objects are imported.
+    /// Returns true if `import` blocks take effect.
     pub(super) fn imports(self) -> bool {
         self == PlanKind::Normal
     }

@@ -34,8 +34,8 @@ pub(super) struct Refreshed {
 }
 
 /// Returns true if the sensitive paths of the stored object differ from those of the refreshed object, which include the sensitive
-/// attributes of the schema. An earlier release may have written the object, or the schema may have changed. As in Terraform, the
-/// difference causes an update.
+/// attributes of the schema. An earlier release may have written the object, or the schema may have changed. Such an object is stored
+/// again, which is not drift, as in Terraform.
 pub(super) fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
     if now.value.is_null() {
         return false;

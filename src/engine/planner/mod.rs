@@ -65,7 +65,7 @@ pub struct Planning {
     pub plan: Option<Plan>,
     /// Schemas of the plugins, to render the plan with.
     pub schemas: Schemas,
-    /// All diagnostics.
+    /// Diagnostics of validation and of planning.
     pub diagnostics: Diagnostics,
     /// Values of the ephemeral resources that were opened.
     pub ephemerals: BTreeMap<AbsResourceInstance, Value>,
@@ -76,7 +76,7 @@ pub struct Planning {
 /// First the whole configuration is validated, even for a partial plan, but not for the command `import`. So errors are found before
 /// objects are refreshed, data sources read or ephemeral resources opened.
 ///
-/// A destroy plan begins with a refresh pass, unless the state is empty or `-refresh=false` is set: data sources are read and objects
+/// Unless the state is empty or `-refresh=false` is set, a destroy plan begins with a refresh pass: data sources are read and objects
 /// refreshed as in any plan. The pass can fail, for example because a data source does not exist any more, or a `count` depends on an
 /// object that was never created. Then objects are refreshed while their destruction is planned, and only the data sources that provider
 /// configurations need are read.

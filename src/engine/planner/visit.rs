@@ -125,7 +125,7 @@ pub(super) struct PlanResults {
     pub(super) invocations: Vec<ActionInvocation>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
     pub(super) queries: Vec<Arc<QueryInstance>>,
-    /// Checks whose data source could not be read.
+    /// Check blocks whose data source could not be read, by module instance.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
     /// Orphans that are not destroyed because objects depend on them that the plan leaves out, with the addresses of these objects.
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,

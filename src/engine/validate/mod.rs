@@ -79,7 +79,7 @@ fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Eva
     .with_schemas(providers.schemas())
 }
 
-/// Validates with running providers.
+/// Validates a configuration with running providers. `judged` selects the provider blocks that are validated.
 pub(crate) async fn with_providers(
     inputs: Inputs<'_>,
     providers: &Providers<'_>,

@@ -73,13 +73,13 @@ impl Model {
                 about("name")
             }
             12 if self.dialect == Dialect::Fake => {
-                // An object of another type is another object.
+                // Objects of the other type are new objects, so they get new names.
                 self.blocks[at].provider ^= 1;
                 self.renumber(at);
                 about("type")
             }
             13 => {
-                // An object in another module is another object.
+                // Objects in another module are new objects, so they get new names.
                 let module = if self.modules.is_empty() || r.percent(40) {
                     None
                 } else {

@@ -101,7 +101,7 @@ pub struct Block {
     /// Index of the module; `None` for the root module.
     pub module: Option<usize>,
     pub data: bool,
-    /// Index of the provider configuration.
+    /// Index of the provider: 0 for `fake`, 1 for `more`.
     pub provider: usize,
     pub repetition: Repetition,
     pub cbd: bool,
@@ -132,7 +132,7 @@ pub struct Moved {
     pub to: String,
 }
 
-/// A configuration.
+/// A configuration as data: resources, module calls, moves and removals.
 #[derive(Clone)]
 pub struct Model {
     pub dialect: Dialect,
