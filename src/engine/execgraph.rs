@@ -356,7 +356,7 @@ impl ExecGraph {
             if cycles.is_empty() {
                 return self;
             }
-            // Only constraints inside a cycle are dropped, so that the other ones keep their order.
+            // Only constraints inside a cycle are dropped, so that operations outside of cycles keep their order.
             constraints.retain(|(a, b, priority)| {
                 let inside = cycles.get(a).is_some_and(|c| cycles.get(b) == Some(c));
                 !(inside && *priority == lowest)

@@ -216,7 +216,7 @@ impl Blocks {
         diagnostics
     }
 
-    /// Returns true if other blocks depend on this one.
+    /// Returns true if other blocks depend on the block of this node.
     fn is_used(&self, node: NodeIndex) -> bool {
         let mut after = self.graph.neighbors_directed(node, petgraph::Direction::Outgoing);
         after.next().is_some()

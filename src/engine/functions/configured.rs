@@ -212,7 +212,7 @@ impl Functions<'_> {
     }
 
     /// Starts a process, has it validate the value, and configures it. A provider that the plugin source offers in its place, such as a
-    /// mock, is used as it is.
+    /// mock, is neither started nor configured.
     async fn open(
         &self,
         address: &AbsProviderConfig,
