@@ -18,14 +18,14 @@ pub enum Action {
     DeleteThenCreate,
     /// Replace: create the new object, then destroy the old one.
     CreateThenDelete,
-    /// Remove from the state without destroying.
+    /// Remove the object from the state without destroying it.
     Forget,
     /// Replace: create the new object, then remove the old one from the state without destroying it.
     CreateThenForget,
 }
 
 impl Action {
-    /// Returns the name of the action in JSON documents and in text. Both orders of a replacement have the same name.
+    /// Returns the name of the action in JSON documents and in text. All three kinds of replacement have the same name.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

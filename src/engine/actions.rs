@@ -34,7 +34,7 @@ pub(crate) struct ActionCall<'c> {
     pub(crate) repetition: Repetition,
     /// Value of `caller`: the object whose change triggers the action. `None` if the action is invoked on its own.
     pub(crate) caller: Option<Value>,
-    /// Address that diagnostics name.
+    /// Name of the action in diagnostics: its address, followed by the object that triggers it if there is one.
     pub(crate) about: &'c str,
 }
 
@@ -137,8 +137,8 @@ impl<'a> ConfiguredAction<'a> {
         Ok((value, all))
     }
 
-    /// Prepares a configuration for storage in a plan: ephemeral values become null, and values that the schema declares as sensitive are
-    /// marked.
+    /// Prepares the configuration of an action for storage in a plan: ephemeral values become null, and values that the schema declares
+    /// as sensitive are marked.
     pub(crate) fn to_plan(&self, config: &Value) -> Value {
         let stored = without_ephemeral(config);
         let marks = stored.paths_with_marks();
@@ -146,7 +146,8 @@ impl<'a> ConfiguredAction<'a> {
         mark_sensitive(&self.schema.block, plain).mark_paths(&marks)
     }
 
-    /// Checks that a reference has a key if, and only if, the action has several instances.
+    /// Checks that the key of a reference fits the repetition argument of the action: a whole number for `count`, a string for
+    /// `for_each`, no key without either argument.
     pub(crate) fn check_key(&self, key: &InstanceKey, range: &Range) -> Result<(), Diagnostic> {
         let address = &self.block.address;
         let (summary, detail) = match (&self.block.count, &self.block.for_each, key) {
@@ -181,7 +182,7 @@ impl<'a> ConfiguredAction<'a> {
         Err(Diagnostic::error(summary, detail).at(range))
     }
 
-    /// Returns the repetition of the instance that a reference names.
+    /// Returns the repetition of the instance that a reference names. Fails if the action has no such instance.
     pub(crate) fn instance(
         &self,
         expansion: &Expansion,

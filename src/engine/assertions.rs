@@ -37,7 +37,7 @@ pub struct Results<'a> {
     pub timestamp: Option<&'a str>,
     /// Schemas of the providers of the objects.
     pub schemas: &'a Schemas,
-    /// Values of the root variables, converted, without marks.
+    /// Values of the root variables, converted to their declared types, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
     /// Functions of providers.
     pub functions: &'a Functions<'a>,
@@ -127,7 +127,7 @@ impl<'a> Assertions<'a> {
         value.unwrap_or_else(|_| Value::dynamic())
     }
 
-    /// Takes the diagnostics of the evaluation.
+    /// Takes the diagnostics of the evaluations since the last call.
     pub fn take_diagnostics(&self) -> Diagnostics {
         self.evaluator.take_diagnostics()
     }

@@ -17,10 +17,12 @@ use crate::plan::{Mode, Plan};
 
 /// Returns the claims of a plan on its state.
 ///
-/// Dependencies are those between blocks, through values, providers, modules and `depends_on`, as recorded in states. Unless a dependency
-/// leads through an outer module, an object depends only on objects in the same module instance.
+/// Dependencies are those between blocks: through values, providers, modules and `depends_on`. For a resource that the configuration does
+/// not have, they are those that the state records. Unless a dependency leads through an outer module, an object depends only on objects
+/// in the same module instance.
 ///
-/// # Errors The configuration has errors.
+/// # Errors
+/// The configuration has errors.
 pub fn of_plan(config: &Config, schemas: &Schemas, plan: &Plan) -> Result<Claims, Diagnostics> {
     let mut claims = Claims {
         is_complete: !plan.is_partial(),

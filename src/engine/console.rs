@@ -1,6 +1,6 @@
-//! Evaluation of single expressions for the console. A [`Console`] evaluates in a module of a configuration, with the
-//! objects of a state or of a plan. It evaluates the whole configuration at the start and reports the errors once. Values that
-//! failed are unknown in expressions.
+//! Evaluation of single expressions for the console. A [`Console`] evaluates in a module of a configuration, with the objects of a state
+//! or of a plan. At the start it evaluates all variables, local values, outputs, and repetition arguments of module calls and actions,
+//! and reports their errors once. Values that failed are unknown in expressions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,9 +43,9 @@ pub struct View<'a> {
     pub plan: Option<&'a Plan>,
     /// Schemas of the providers of the objects.
     pub schemas: &'a Schemas,
-    /// Values of the root variables, converted, without marks.
+    /// Values of the root variables, converted to their declared types, without marks.
     pub variables: &'a BTreeMap<Arc<str>, Value>,
-    /// Functions of providers. More can be started later.
+    /// Functions of providers. More providers can be started later.
     pub functions: &'a Functions<'a>,
     pub environment: &'a EvaluationEnvironment,
 }
@@ -132,7 +132,8 @@ impl<'a> Console<'a> {
         (Some(console), problems)
     }
 
-    /// Moves the console into a module instance; `None` if there is no such instance.
+    /// Moves the console into a module instance; `None` if there is no such instance, or if the instances of the module cannot be
+    /// evaluated.
     #[must_use]
     pub fn inside(mut self, module: ModuleInstance) -> Option<Console<'a>> {
         self.evaluator.config().node(&module.module())?;
@@ -150,7 +151,8 @@ impl<'a> Console<'a> {
         config.node(&self.module.module()).unwrap_or(&config.root)
     }
 
-    /// Returns the providers whose functions an expression calls.
+    /// Returns the providers whose functions an expression calls. Calls with a local name that is not in the `required_providers` of the
+    /// module are left out.
     #[must_use]
     pub fn function_providers(&self, text: &str) -> BTreeSet<addrs::Provider> {
         let (expr, _) = syntax::parse_expression(INPUT_NAME, text, Pos::default());
@@ -205,7 +207,7 @@ fn visit(evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
     }
 }
 
-/// Sets the objects of a plan as those that expressions refer to.
+/// Sets the planned objects in the evaluator, so that expressions refer to them. Objects that the plan deletes or forgets are removed.
 pub(crate) fn set_planned_objects(evaluator: &Evaluator<'_>, plan: &Plan) {
     for change in &plan.changes {
         match change.action {

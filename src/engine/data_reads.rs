@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 
 use crate::blocks::{Block, Blocks};
 
-/// Result of a read.
+/// Answer of a provider to the read of a data source, or the errors.
 pub(crate) type ReadAnswer = Result<Answer<Value>, Diagnostics>;
 
 /// Identity of a read. Data sources with equal identities may share an answer, if they depend on the same resources.
@@ -33,8 +33,9 @@ pub(crate) type ReadAnswer = Result<Answer<Value>, Diagnostics>;
 struct Subject {
     provider: AbsProviderConfig,
     ty: Arc<str>,
-    /// Arguments and value of `provider_meta` as JSON.
+    /// Arguments as JSON.
     arguments: String,
+    /// Value of `provider_meta` as JSON; `None` if there is none.
     meta: Option<String>,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct DataRead<'r> {
     pub(crate) stored: Option<Value>,
 }
 
-/// The reads of one plan.
+/// Reads of data sources in one plan. Equal data sources share them.
 #[derive(Default)]
 pub(crate) struct DataReads {
     reads: Mutex<HashMap<Subject, Reads>>,

@@ -36,8 +36,9 @@ impl<'a> DependencyEvaluation<'a> {
         }
     }
 
-    /// Evaluates the variables, local values, outputs and module calls that a block depends on, in dependency order. The resources among
-    /// its dependencies must have their final values. Returns an error if a dependency failed; the failure has been reported.
+    /// Evaluates the variables, local values, outputs, module calls and actions that a block depends on, in dependency order. The
+    /// resources among its dependencies must have their final values. Returns an error if a dependency failed; the failure has been
+    /// reported.
     pub fn evaluate(&self, evaluator: &Evaluator<'_>, block: &Block) -> Result<(), Reported> {
         let Some(start) = self.blocks.find(block) else {
             return Ok(());

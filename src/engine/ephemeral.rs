@@ -37,8 +37,8 @@ use crate::object_config;
 /// Ephemeral resources that each block can use, directly or through blocks that have no objects (such as local values).
 type Users = HashMap<Block, Vec<ConfigResource>>;
 
-/// Values of the ephemeral resource instances that an operation has opened, with their marks. They may only be used in
-/// evaluations right after the operation, as the instances are closed.
+/// Values of the ephemeral resource instances that an operation has opened, with their marks. The value is unknown if the opening was
+/// deferred to apply. The instances are closed at the end of the operation, so only evaluations right after it may use the values.
 #[derive(Debug, Default)]
 pub struct OpenedValues(Mutex<BTreeMap<AbsResourceInstance, Value>>);
 
@@ -67,7 +67,7 @@ pub struct Ephemerals<'a> {
     slots: Semaphore,
 }
 
-/// An open instance.
+/// An open instance of an ephemeral resource.
 struct Open {
     address: AbsResourceInstance,
     provider: Arc<dyn Provider>,
@@ -310,7 +310,8 @@ impl<'a> Ephemerals<'a> {
         Ok(answer.result)
     }
 
-    /// Counts one use of ephemeral resources by a block, and closes those that have no uses left.
+    /// Counts one use by a block of each ephemeral resource that it can use, and closes the resources for which no more uses are
+    /// expected.
     pub async fn used(&self, block: &Block) {
         let Some(resources) = self.users.get(block) else { return };
         let idle: Vec<&ConfigResource> = {
@@ -339,8 +340,8 @@ impl<'a> Ephemerals<'a> {
         self.close_where(|_| true).await;
     }
 
-    /// Closes the open instances of some resources in the reverse order of opening, because an instance may depend on one that was opened
-    /// before it.
+    /// Closes the open instances of the resources for which `which` returns true, in the reverse order of opening, because an instance
+    /// may depend on one that was opened before it.
     async fn close_where(&self, which: impl Fn(&ConfigResource) -> bool) {
         let mut closing: Vec<Arc<Open>> = {
             let mut open = self.opened();

@@ -76,7 +76,7 @@ pub enum Event {
         address: AbsResourceInstance,
         /// Type of the provisioner, such as `local-exec`.
         provisioner: Arc<str>,
-        /// Text of the output, or a placeholder.
+        /// Text of the output, or a placeholder if the arguments of the provisioner are sensitive or ephemeral.
         output: String,
     },
     /// A provisioner is complete.
@@ -114,7 +114,7 @@ pub enum Event {
         address: AbsActionInstance,
         /// Trigger of the invocation: the change of an object, or a request by the user.
         trigger: Arc<InvocationTrigger>,
-        /// Errors of the invocation, one a line.
+        /// Errors of the invocation, one on each line.
         error: String,
     },
     /// The opening of an ephemeral resource is deferred to apply, because its configuration is unknown.

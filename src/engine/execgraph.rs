@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::Action;
 use crate::invocation::ActionInvocation;
 
-/// Operation of the execution graph. The number is an index of the plan's changes, or of the groups.
+/// Operation of the execution graph. The number is an index of the plan's changes or invocations, or the number of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// The beginning of a group.
@@ -74,7 +74,7 @@ pub struct Planned {
     pub state_dependencies: Arc<[ConfigResource]>,
 }
 
-/// Direct and indirect dependencies.
+/// Direct and indirect dependencies of resources and of provider configurations.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
     /// Dependencies between resources, as the configuration has them.
@@ -112,9 +112,10 @@ type Constraint = (u32, u32, Priority);
 /// Properties of each resource that determine the order of the groups.
 #[derive(Default)]
 struct GroupFacts<'p> {
-    /// Dependencies of the objects to destroy, which must be destroyed later. The flag in the key is set for deposed objects.
+    /// Dependencies of the objects to destroy. They must be destroyed after these objects. The flag in the key is set for deposed
+    /// objects.
     destroyed_before: BTreeMap<(&'p ConfigResource, bool), BTreeSet<&'p ConfigResource>>,
-    /// The provider configurations that apply the changes.
+    /// The provider configurations that apply the changes of each resource.
     providers: BTreeMap<&'p ConfigResource, BTreeSet<&'p AbsProviderConfig>>,
     /// The dependencies that the state records for the changed objects.
     recorded: BTreeMap<&'p ConfigResource, BTreeSet<&'p ConfigResource>>,
@@ -335,7 +336,8 @@ impl ExecGraph {
         }
     }
 
-    /// Adds the constraints as edges. Constraints on a cycle are left out, lowest priority first, until no cycle remains.
+    /// Adds the constraints as edges. Constraints on a cycle are left out, lowest priority first, until no cycle remains. `Firm`
+    /// constraints always stay.
     fn with_constraints(mut self, mut constraints: Vec<Constraint>) -> ExecGraph {
         // Edges inside of groups are never left out.
         let within = std::mem::take(&mut self.edges);
@@ -354,7 +356,7 @@ impl ExecGraph {
             if cycles.is_empty() {
                 return self;
             }
-            // Only constraints inside a cycle are dropped, so that the other ones keep their order.
+            // Only constraints inside a cycle are dropped, so that operations outside of cycles keep their order.
             constraints.retain(|(a, b, priority)| {
                 let inside = cycles.get(a).is_some_and(|c| cycles.get(b) == Some(c));
                 !(inside && *priority == lowest)

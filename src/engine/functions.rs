@@ -1,7 +1,7 @@
-//! Functions of providers, called by expressions. Evaluation is synchronous, but calls to providers are asynchronous: each call runs as a
-//! task of the runtime, and the evaluating thread blocks until it is complete (`block_in_place`). Functions are pure, so results are cached
-//! by function and arguments. The plan contains a digest of each result, with which apply compares its own results. Built-in functions that
-//! read files are compared in the same way. The module `configured` has the functions of configured providers.
+//! Functions of providers, called by expressions. Evaluation is synchronous, but calls to providers are asynchronous. The evaluating
+//! thread blocks until a call is complete (`block_in_place`, or a separate thread with its own runtime). Functions are pure, so results
+//! are cached by function and arguments. The plan contains a digest of each result, with which apply compares its own results. Built-in
+//! functions that read files are compared in the same way. The module `configured` has the functions of configured providers.
 
 mod configured;
 
@@ -41,7 +41,7 @@ pub(crate) fn anything() -> Signature {
 }
 
 /// Digests of the results of provider functions and of built-in functions that read files. The key is the digest of the function and its
-/// arguments. Both are hexadecimal.
+/// arguments. Keys and values are hexadecimal.
 pub type FunctionResults = BTreeMap<String, String>;
 
 type CallResult = Result<Value, CallError>;
@@ -249,7 +249,8 @@ impl<'s> Functions<'s> {
         ))
     }
 
-    /// Returns true if a call has the same result as the earlier one. The first result is recorded.
+    /// Returns true if a call has the same result as the earlier call with the same arguments. The first result is recorded. A result
+    /// that cannot be encoded counts as the same.
     fn is_as_before(&self, call: &[u8; 32], value: &Value) -> bool {
         let Some(result_digest) = digest("", std::slice::from_ref(value)) else {
             return true;
@@ -263,7 +264,7 @@ impl<'s> Functions<'s> {
     }
 }
 
-/// Sends a call to a process.
+/// Sends a call to a provider process, waits for the answer, and converts the value to the type that the function declares.
 fn request(process: &Arc<dyn provider::Provider>, function: &str, arguments: &[Value], result: &Type) -> CallResult {
     let (process, name, arguments) = (process.clone(), function.to_owned(), arguments.to_vec());
     let answer = wait(async move { process.call_function(&name, arguments).await });

@@ -139,9 +139,10 @@ pub async fn upgrade_identity(
         .into())
 }
 
-/// Encodes an identity for the state. One that is not wholly known is recorded without its value.
+/// Encodes an identity for the state. An identity that is not wholly known is recorded without its value.
 ///
-/// # Errors The identity cannot be encoded.
+/// # Errors
+/// The identity cannot be encoded.
 pub fn encode_identity(schema: &Schema, identity: Option<&Value>) -> Result<Option<Identity>, Diagnostics> {
     let Some(of) = &schema.identity else { return Ok(None) };
     let value = match identity.filter(|identity| identity.is_wholly_known()) {

@@ -118,7 +118,7 @@ impl Inputs<'_> {
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
     pub mode: Mode,
-    /// Refresh the objects first.
+    /// Refresh the objects before their changes are planned.
     pub refresh: bool,
     /// Refresh only a part of the objects and data sources. `None` means all, or none if `refresh` is false. Never set in destroy mode,
     /// which changes every object.
@@ -143,7 +143,7 @@ pub struct PlanOptions {
     pub query: Option<QueryOptions>,
 }
 
-/// The part of the objects and data sources that a plan reads.
+/// Selection of the objects and data sources that a plan reads, with the times of their last reads.
 #[derive(Clone, Debug)]
 pub struct PartialRefresh {
     pub part: RefreshPart,
@@ -157,7 +157,7 @@ pub enum RefreshPart {
     Changed,
     /// Objects and data sources that have not been read since a time.
     OlderThan {
-        /// RFC 3339, UTC, in whole seconds.
+        /// That time: RFC 3339, UTC, in whole seconds.
         since: String,
         /// Age as the user wrote it, such as `24h`.
         age: String,

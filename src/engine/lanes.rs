@@ -65,7 +65,7 @@ impl Lanes {
         Some(lane.clone())
     }
 
-    /// Returns the lane of a provider whose limit is adapted.
+    /// Returns the lane of a provider if its limit is adapted.
     pub(crate) fn adapted(&self, provider: &Provider) -> Option<Arc<Lane>> {
         self.lane(provider).filter(|lane| lane.is_adapted())
     }
@@ -110,7 +110,7 @@ impl Lanes {
     }
 }
 
-/// Current limit of a provider's lane.
+/// Current limit of a provider's adapted lane, and the number of its throttled requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     pub provider: Provider,
@@ -129,7 +129,7 @@ pub(crate) enum Outcome {
     Throttled,
 }
 
-/// Permits for the concurrent operations on the objects of one provider.
+/// Permits for the concurrent operations on the objects of one provider, and the control of their number.
 #[derive(Debug)]
 pub(crate) struct Lane {
     places: Arc<Semaphore>,

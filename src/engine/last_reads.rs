@@ -23,11 +23,11 @@ pub struct LastReads(BTreeMap<String, LastRead>);
 /// The last read of an object or a data source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LastRead {
-    /// RFC 3339, UTC.
+    /// Time of the read or of the apply: RFC 3339, UTC.
     pub at: String,
     /// Digest of the object.
     object: String,
-    /// Digest of the arguments of a data source.
+    /// Digest of the arguments of a data source; `None` for a managed object, and after an apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arguments: Option<String>,
 }
@@ -36,7 +36,7 @@ pub struct LastRead {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadInstance {
     pub address: AbsResourceInstance,
-    /// Digest of the arguments of a data source.
+    /// Digest of the arguments of a data source; `None` for a managed object.
     pub arguments: Option<String>,
 }
 

@@ -1,9 +1,10 @@
 //! The engine: evaluate, plan, apply.
 //!
-//! - *Evaluate* (`eval`): expands modules and resources to instances and evaluates expressions. It has no part in planning.
+//! - *Evaluate* (`eval`): expands modules and resources to instances and evaluates expressions. It makes no planning decisions.
 //! - *Plan* compares the configuration with the prior state, calls providers, and decides every action with its reason, as
 //!   data: a [`plan::Plan`]. Its execution graph contains all ordering.
-//! - *Apply* carries that graph out, and evaluates again only what was unknown.
+//! - *Apply* carries that graph out. It evaluates the configuration of each changed object again, and requests another plan from the
+//!   provider only if that configuration was not wholly known or the object is replaced.
 //!
 //! The engine does no network, file or terminal I/O. It takes a configuration, a state, a source of providers and options;
 //! it returns a plan or a state with diagnostics, and reports progress as a stream of typed [`events::Event`]s.

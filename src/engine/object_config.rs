@@ -15,7 +15,8 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::eval::{Evaluator, ModuleScope, Reported};
 
-/// Returns the schema of a resource type. The error suggests the known type with the most similar name.
+/// Returns the schema of a resource type. The error suggests the other kind (resource or data source) if it has a type of this name,
+/// otherwise the type with the most similar name.
 pub fn resource_schema<'s>(
     schemas: &'s Schemas,
     provider: &Provider,

@@ -1,9 +1,9 @@
 //! Control of the concurrent requests to one provider: additive increase, multiplicative decrease.
 //!
-//! The limit is adapted after each round, which has as many requests as may run at once. If the requests were no slower than usual and all
-//! permits were in use, the limit grows by one; until requests first become slower, it doubles. If requests were somewhat slower, the limit
-//! shrinks by one, and if they took twice as long, by a fifth. If the provider reports throttling, the limit is halved at once. Reports
-//! about requests that were sent before a decrease are then ignored.
+//! The limit is adapted after each round, which has as many requests as may run at once, but at least `LEAST_ROUND`. If the requests were
+//! no slower than usual and all permits were in use, the limit grows by one; until requests first become slower, it doubles. If requests
+//! were somewhat slower, the limit shrinks by one, and if they took twice as long, by a fifth. If the provider reports throttling, the
+//! limit is halved at once. Reports about requests that were sent before a decrease are then ignored.
 //!
 //! Times are compared among requests of one kind only, because a read of one resource type may take ten times as long as a read of another.
 //! Medians of rounds are compared, because network times vary. Requests are slower than usual if the median of a round is more than `FLAT`
@@ -40,9 +40,9 @@ const FLOOR: Duration = Duration::from_millis(5);
 /// Minimum number of requests in a round, so that a few slow requests do not decide.
 const LEAST_ROUND: usize = 8;
 
-/// Factors of the baseline: a round with a median up to `FLAT` times the baseline is no slower than usual; from `STRAINED` times on, it is
-/// much slower.
+/// Factor of the baseline up to which the median of a round is no slower than usual.
 const FLAT: f64 = 1.5;
+/// Factor of the baseline from which on the median of a round is much slower than usual.
 const STRAINED: f64 = 2.0;
 
 /// Number of first requests of a kind whose mean is the usual time of that kind.
@@ -64,7 +64,7 @@ pub struct Ended<K> {
     pub timed: bool,
     /// True if the provider reported throttling.
     pub throttled: bool,
-    /// True if all permits were in use while the request ran.
+    /// True if all permits were in use when the request ended.
     pub full: bool,
 }
 

@@ -30,10 +30,10 @@ pub enum Mode {
 /// Reason for an action that the action itself does not imply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
-    /// No reason.
+    /// No reason beyond the action itself.
     #[default]
     None,
-    /// The provider cannot update in place.
+    /// The provider cannot update the object in place.
     ReplaceBecauseCannotUpdate,
     /// The object is tainted.
     ReplaceBecauseTainted,
@@ -45,9 +45,9 @@ pub enum Reason {
     DeleteBecauseNoResourceConfig,
     /// The resource has gained, lost or changed `count` or `for_each`, so that instances have another kind of key.
     DeleteBecauseWrongRepetition,
-    /// The index is beyond `count`.
+    /// The index of the instance is not below `count`.
     DeleteBecauseCountIndex,
-    /// The key is not in `for_each`.
+    /// The key of the instance is not in `for_each`.
     DeleteBecauseEachKey,
     /// `enabled` is false.
     DeleteBecauseEnabledFalse,
@@ -167,7 +167,7 @@ stored::derived!(OutputChange);
 /// only in the state do not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unread {
-    /// Value of the option `-refresh`.
+    /// Value of the option `-refresh`, such as `changed`.
     pub option: String,
     /// Number of objects and data sources that were read.
     pub read: usize,
@@ -197,7 +197,7 @@ pub struct Plan {
     /// The values of the root variables as the user set them, before conversion, without ephemeral ones. Only for display.
     #[serde(with = "stored")]
     pub given_variables: BTreeMap<Arc<str>, Value>,
-    /// The targets; empty for the whole configuration.
+    /// Addresses of `-target`; empty for the whole configuration.
     #[serde(with = "stored")]
     pub targets: Vec<Target>,
     /// Addresses of `-exclude`; empty for none.
@@ -236,7 +236,7 @@ pub struct Plan {
     /// not shown.
     #[serde(with = "stored")]
     pub relevant_attributes: Vec<(AbsResourceInstance, Path)>,
-    /// The digests of the results of provider functions.
+    /// The digests of the results of provider functions and of built-in functions that read files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub function_results: crate::functions::FunctionResults,
     /// The results of all conditions, sorted by address.
@@ -267,7 +267,7 @@ pub struct PlanView<'p> {
     pub changes: &'p [ResourceChange],
     /// The differences between the stored objects and the refreshed ones.
     pub drift: &'p [ResourceChange],
-    /// Invocations of actions, in the order of lists.
+    /// Invocations of actions, in the order of [`ActionInvocation::listed_before`].
     pub invocations: &'p [ActionInvocation],
     pub outputs: &'p BTreeMap<Arc<str>, OutputChange>,
     /// Attributes whose values the changes depend on.
@@ -408,7 +408,7 @@ impl Plan {
         self.view().has_changes()
     }
 
-    /// Returns the part that is shown.
+    /// Returns the part of the plan that is displayed.
     #[must_use]
     pub fn view(&self) -> PlanView<'_> {
         PlanView {

@@ -48,7 +48,8 @@ pub fn is_declared(config: &Config, address: &AbsProviderConfig) -> bool {
         || config.provider_configs().iter().any(|s| s.address == address.block())
 }
 
-/// Evaluates a provider configuration, has the provider validate it, and configures a process with it.
+/// Evaluates a provider configuration, has the provider validate it, and configures a process with it. If the plugin source offers a
+/// running provider in place of a process, only adopts that provider.
 pub async fn open(
     evaluator: &Evaluator<'_>,
     providers: &Providers<'_>,

@@ -1,4 +1,4 @@
-//! Running plugins of one operation: schemas are loaded once, and configurations opened before their first use.
+//! Running plugins of one operation: schemas are loaded once, and provider configurations are opened before their first use.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,9 +29,10 @@ pub struct Providers<'s> {
     configured: Mutex<BTreeMap<AbsProviderConfig, Value>>,
     provisioners: HashMap<Arc<str>, Arc<dyn Provisioner>>,
     functions: Functions<'s>,
-    /// Held for reading while a process validates the value of a configuration that is not its own, so that it is not closed then.
+    /// Held for reading while a process validates a provider configuration that may not be its own. [`Providers::close_one`] holds it for
+    /// writing, so that this process is not closed meanwhile.
     lent: RwLock<()>,
-    /// Lanes that measure the requests of the providers.
+    /// Lanes of the command, if it has any. Requests to providers with adapted lanes are measured.
     lanes: Option<Arc<Lanes>>,
 }
 
@@ -223,9 +224,9 @@ impl<'s> Providers<'s> {
         Ok(running)
     }
 
-    /// Opens a provider configuration: starts a process and configures it with this value (without marks). Returns the
-    /// diagnostics of the configure call. A configuration that an earlier pass of the plan has opened with this value
-    /// stays open.
+    /// Opens a provider configuration: takes an idle process or starts one, and configures it with this value (without marks). Returns
+    /// the diagnostics of the configure call. A provider configuration that an earlier pass of the plan has opened with this value stays
+    /// open.
     pub async fn configure(
         &self,
         address: &AbsProviderConfig,
@@ -286,13 +287,13 @@ impl<'s> Providers<'s> {
         })
     }
 
-    /// Has a provider validate the value of one of its configurations.
+    /// Has a provider validate the value of a provider configuration.
     pub(crate) async fn validate_config(
         &self,
         provider: &addrs::Provider,
         value: Value,
     ) -> Result<provider::Answer<()>, Diagnostics> {
-        // The process may be that of another configuration.
+        // The process may be that of another provider configuration, which must not be closed meanwhile.
         let _lent = self.lent.read().await;
         self.unconfigured(provider).await?.validate_provider(value).await
     }
@@ -303,7 +304,7 @@ impl<'s> Providers<'s> {
             let _not_lent = self.lent.write().await;
             self.open.lock().await.remove(address)
         };
-        // A configuration that could not be opened has no process.
+        // A provider configuration that could not be opened has no process.
         if let Some(running) = running {
             running.close().await;
         }

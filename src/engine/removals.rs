@@ -8,7 +8,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use crate::plan::Plan;
 
-/// All `removed` blocks, by their addresses.
+/// All `removed` blocks, by the resource or module in their `from` argument.
 #[derive(Debug, Default)]
 pub struct Removals<'c> {
     resources: HashMap<ConfigResource, &'c Removed>,
@@ -16,7 +16,7 @@ pub struct Removals<'c> {
 }
 
 impl<'c> Removals<'c> {
-    /// Collects the blocks of a configuration.
+    /// Collects the `removed` blocks of a configuration.
     #[must_use]
     pub fn new(config: &'c Config) -> Removals<'c> {
         let mut out = Removals::default();

@@ -10,10 +10,11 @@ use state::State;
 
 use crate::removals::Removals;
 
-/// Returns the providers that a configuration and a state require: for resources, actions and provider blocks.
+/// Returns the providers that a configuration and a state require: for resources, also those that exist only in the state, for actions
+/// and for provider blocks.
 #[must_use]
 pub fn providers_needed(config: &Config, state: &State) -> BTreeSet<Provider> {
-    // Objects in the state without a resource block need their provider to be destroyed.
+    // If the block of a resource in the state was removed, its provider is needed to destroy the objects.
     let mut out: BTreeSet<Provider> = state.resources.values().map(|r| r.provider.provider.clone()).collect();
     for node in config.nodes() {
         for resource in node.module.resources.values() {

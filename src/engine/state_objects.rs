@@ -64,8 +64,8 @@ impl ObjectSource for StateObjects<'_> {
     }
 }
 
-/// Object source of a plan with `-target` or `-exclude`, and of its apply. Resources that are left out have the objects of the state, and
-/// instances without an object are left out of values.
+/// Object source of a plan with `-target` or `-exclude`, and of its apply. Resources that are left out have the objects of the state.
+/// Instances without an object are left out of values, or are unknown if they come before others of a `count`.
 pub struct PartialObjects<'a>(pub StateObjects<'a>);
 
 impl ObjectSource for PartialObjects<'_> {

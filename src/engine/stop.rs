@@ -35,7 +35,7 @@ impl Stop {
         self.0.requested.load(Ordering::SeqCst)
     }
 
-    /// Requests cancellation.
+    /// Requests cancellation, and with it a graceful stop.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::SeqCst);
         self.request();

@@ -20,7 +20,7 @@ pub enum Outcome {
 /// Visits every node after its dependencies (the sources of its incoming edges), at most `limit` nodes at a time. Returns the
 /// outcome of every node by index.
 ///
-/// The graph must not have cycles; nodes on a cycle are skipped.
+/// The graph must not have cycles; nodes on a cycle and their dependents are skipped.
 pub async fn walk<N, F, Fut>(graph: &DiGraph<N, ()>, limit: usize, visit: F) -> Vec<Outcome>
 where
     F: Fn(NodeIndex) -> Fut,

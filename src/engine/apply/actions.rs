@@ -184,9 +184,9 @@ impl Applier<'_> {
         ConfiguredAction::find(self.context.inputs.config, schemas, &invocation.address.config())
     }
 
-    /// Invokes the actions that the destruction of an object triggers at this event. Their configuration is the planned one, because
-    /// nothing is evaluated during a destruction. A failure stops the destruction, except in destroy mode and with `on_failure = continue`:
-    /// then it is reported as a warning.
+    /// Invokes the actions that the destruction of an object triggers at this event. Their configuration is the planned one, because a
+    /// destruction does not evaluate the blocks of actions. A failure stops the destruction. In destroy mode or with `on_failure =
+    /// continue`, it is reported as a warning instead.
     pub(super) async fn invoke_destroying(&self, s: &ObjectOperation<'_>, event: ActionEvent) -> Result<(), Reported> {
         for (invocation, trigger) in self.triggered.for_object(s.address, |e| e == event) {
             let Err(failed) = Box::pin(self.invoke_planned(invocation)).await else {
@@ -218,7 +218,7 @@ impl Applier<'_> {
         self.invoke(&action, invocation, &invocation.config, &about).await
     }
 
-    /// Calls the provider to invoke an action with a configuration. Warnings are reported.
+    /// Calls the provider to invoke an action with a configuration. Warnings are reported, and errors are returned.
     async fn invoke(
         &self,
         action: &ConfiguredAction<'_>,
@@ -353,8 +353,8 @@ fn no_actions(invocation: &ActionInvocation) -> Diagnostics {
     .into()
 }
 
-/// Returns the intent of an invocation. An invocation by a trigger has the address of the resource instance, so that the journal lists it
-/// beside the intent of the change itself.
+/// Returns the intent of an invocation. The intent of a triggered invocation has the address of the resource instance, so that the
+/// journal lists it beside the intent of the change itself.
 fn intent(invocation: &ActionInvocation) -> Intent {
     let (address, by) = match &*invocation.trigger {
         InvocationTrigger::Lifecycle(trigger) => (trigger.resource.to_string(), invocation.address.to_string()),

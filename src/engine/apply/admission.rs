@@ -40,8 +40,8 @@ impl Applier<'_> {
             && !self.triggered.concerns(&change.address)
     }
 
-    /// Returns true if an operation changes an object that exists only in the state (such as `terraform_data`), and runs neither
-    /// provisioners nor actions.
+    /// Returns true if the separate limit for state-only objects applies to an operation: the operation changes an object that exists
+    /// only in the state (such as `terraform_data`), runs neither provisioners nor actions, and requests are short.
     fn is_local(&self, change: &ResourceChange) -> bool {
         let resource = &change.address.resource.resource;
         let schema = self

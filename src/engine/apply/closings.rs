@@ -1,5 +1,5 @@
-//! Ends the process of a provider configuration after its last operation, so that a long apply with many configurations
-//! does not hold the memory of all of them until its end. Terraform ends them at the same point.
+//! Ends the process of a provider configuration after its last operation, so that a long apply with many provider configurations does not
+//! hold the memory of all their processes until its end. Terraform ends them at the same point.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,16 +19,17 @@ use crate::requirements;
 /// Provider configurations whose processes can end before the apply does.
 pub(super) struct Closings<'a> {
     providers: &'a Providers<'a>,
-    /// Number of operations of each configuration that have not ended yet.
+    /// Number of operations of each provider configuration that have not ended yet.
     left: HashMap<&'a AbsProviderConfig, AtomicUsize>,
-    /// Sends the configurations without operations to [`Closings::close_ended`]; `None` after the last operation of the apply.
+    /// Sends each provider configuration whose operations have all ended to [`Closings::close_ended`]; `None` after the last operation of
+    /// the apply.
     ended: Mutex<Option<UnboundedSender<&'a AbsProviderConfig>>>,
     closing: tokio::sync::Mutex<UnboundedReceiver<&'a AbsProviderConfig>>,
 }
 
 impl<'a> Closings<'a> {
-    /// Counts the operations of a plan. Configurations that something else may use after their operations are left out:
-    /// those of ephemeral resources, of actions, and of providers whose functions are called.
+    /// Counts the operations of a plan by provider configuration. Provider configurations that may be used after their last operation are
+    /// left out: those of ephemeral resources, of actions, and of providers whose functions are called.
     pub(super) fn new(context: OperationContext<'a>, plan: &'a Plan) -> Closings<'a> {
         let config = context.inputs.config;
         let mut left: HashMap<&AbsProviderConfig, AtomicUsize> = HashMap::new();
@@ -40,7 +41,7 @@ impl<'a> Closings<'a> {
                 *left.entry(&change.provider).or_default().get_mut() += 1;
             }
         }
-        // Most applies use one configuration. Closing it a moment before the apply ends would gain nothing.
+        // Most applies use one provider configuration. Closing it just before the apply ends would gain nothing.
         if left.len() > 1 {
             let with_functions = requirements::function_providers_needed(config);
             let of_actions: HashSet<&AbsProviderConfig> = plan.invocations.iter().map(|i| &i.provider).collect();
@@ -64,7 +65,7 @@ impl<'a> Closings<'a> {
         }
     }
 
-    /// Counts the end of an operation. After the last one of a configuration, [`Closings::close_ended`] ends its process.
+    /// Counts the end of an operation. After the last operation of a provider configuration, [`Closings::close_ended`] ends its process.
     pub(super) fn count_end(&self, address: &AbsProviderConfig) {
         let Some((address, left)) = self.left.get_key_value(address) else {
             return;

@@ -14,8 +14,9 @@ use crate::instance::nulls_for_unknowns;
 use crate::plan::{Action, Mode};
 
 impl Applier<'_> {
-    /// Evaluates the root outputs and, in normal mode, the check blocks and the conditions that the plan left unknown. Returns the
-    /// diagnostics of the operations; those of the evaluations here stay in the evaluator.
+    /// Evaluates the root outputs and, in normal mode without an interrupt, the check blocks and the conditions that the plan left
+    /// unknown. Returns the diagnostics of the operations, with an error if the apply was interrupted. Diagnostics of the evaluations
+    /// here stay in the evaluator.
     pub(super) async fn finish(&self) -> Diagnostics {
         let mut diagnostics = self.context.evaluator.take_diagnostics();
         if self.context.inputs.stop.is_requested() {
@@ -34,8 +35,8 @@ impl Applier<'_> {
         diagnostics
     }
 
-    /// Evaluates the check blocks with the final values. After a plan with targets they are not evaluated, because values may be missing;
-    /// after one with excludes, those are left out that depend on an excluded resource.
+    /// Evaluates the check blocks with the final values. After a plan with targets no check block is evaluated, because values may be
+    /// missing. After a plan with excludes, check blocks that depend on an excluded resource are left out.
     async fn checks(&self) {
         if !self.plan.targets.is_empty() {
             return;
@@ -85,7 +86,7 @@ impl Applier<'_> {
             for name in node.module.variables.keys() {
                 let block = Block::Variable(node.path.clone(), name.clone());
                 if open(&block) && self.prepare_late(&block).await.is_ok() {
-                    // `visit_variable` has reported a failure.
+                    // `visit_variable` reports its failures itself.
                     let _: Result<(), Reported> =
                         block_visits::visit_variable(self.context.evaluator, &node.path, name);
                 }
@@ -116,7 +117,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Evaluates the dependencies of a block after all operations.
+    /// Opens the ephemeral resources that a block uses, and evaluates its other dependencies, after all operations.
     async fn prepare_late(&self, block: &Block) -> Result<(), Reported> {
         self.openings.open_ephemerals(block).await?;
         self.dependency_evaluation.evaluate(self.context.evaluator, block)
@@ -134,7 +135,8 @@ impl Applier<'_> {
         evaluator.check_postconditions(instance, evaluator.object(address), FailureSeverity::Error)
     }
 
-    /// Updates the root outputs in the state. Those that depend on a failed operation keep their old values.
+    /// Updates the root outputs in the state. Outputs that depend on a failed operation, or that cannot be evaluated, keep their old
+    /// values.
     async fn outputs(&self, diagnostics: &mut Diagnostics) {
         let failed = self.results.failed().clone();
         let root = &self.context.inputs.config.root;

@@ -27,9 +27,9 @@ use crate::objchange::{Proposal, applied_problems, plan_problems};
 use crate::object_config;
 use crate::plan::Action;
 
-/// Values of a change.
+/// Values for the apply request of a creation or an update, with the marks of the configuration.
 struct ChangeValues {
-    /// Object before the change; null if there is none.
+    /// Object before an update; null for a creation, also for that of a replacement.
     prior: Value,
     /// Configuration, wholly known, without marks.
     config: Value,
@@ -98,7 +98,7 @@ impl Applier<'_> {
         result
     }
 
-    /// Returns the values of a change. It is planned again if the configuration was not wholly known in the plan, and for every
+    /// Returns the values of a change. The change is planned again if the configuration was not wholly known in the plan, and for every
     /// replacement.
     async fn change_values(
         &self,
@@ -209,7 +209,8 @@ impl Applier<'_> {
         result
     }
 
-    /// Runs the steps after the change of an object: provisioners of a new one, then actions. Returns the object.
+    /// Runs the steps after the creation or update of an object: the provisioners of a new object, then the actions with an `after_`
+    /// event. Returns the object.
     async fn complete(
         &self,
         s: &ObjectOperation<'_>,
@@ -347,7 +348,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Requests another plan now that the whole configuration is known, and checks that it conforms to the first plan.
+    /// Requests another plan with the wholly known configuration, and checks that it conforms to the first plan.
     async fn plan_again(
         &self,
         s: &ObjectOperation<'_>,
@@ -388,7 +389,7 @@ impl Applier<'_> {
         // The final plan must match the approved one: only values that were unknown may differ.
         let mut problems = plan_problems(&s.schema.block, prior, &config, &again.planned);
         problems.extend(applied_problems(&s.schema.block, planned, &again.planned));
-        // Providers of the old SDK break these rules and are tolerated, as in Terraform.
+        // Providers with the legacy type system may break these rules, as in Terraform.
         if again.legacy_type_system {
             for problem in &problems {
                 // The message of the problem may contain values, which must not be logged.
@@ -453,7 +454,7 @@ impl Applier<'_> {
                 }));
                 failed = true;
             }
-            // The state has no unknown values; the known ones are kept, as the object exists.
+            // A state cannot store unknown values, so they become null. The known ones are kept, because the object exists.
             state = nulls_for_unknowns(&state);
         }
         if !failed && state.is_null() {
@@ -496,7 +497,7 @@ impl Applier<'_> {
         if failed { Err(Reported) } else { Ok(value) }
     }
 
-    /// Sets an object in the state.
+    /// Stores the current object of an instance in the state, and sets it in the evaluator.
     pub(super) fn store(
         &self,
         s: &ObjectOperation<'_>,
@@ -528,7 +529,8 @@ impl Applier<'_> {
         let (decisive, rest) = Provisioners::from(instance.block).split_after_last_decisive(when);
         let mut result = self.provision(decisive, when, s, instance.repetition, &value).await;
         if result.is_ok() {
-            // If actions can taint the object as well, they run after all provisioners, and the last of them makes the object ready.
+            // If no action can taint the object, it is ready once the last provisioner that can taint it has succeeded. Otherwise the
+            // actions, which run later, set the status.
             if steps.provisioners && !steps.actions {
                 self.set_status(s, ObjectStatus::Ready);
             }
@@ -549,12 +551,12 @@ impl Applier<'_> {
     }
 }
 
-/// Steps after the creation of an object whose failure taints it.
+/// Tells which steps after the creation of an object can taint it by their failure.
 #[derive(Clone, Copy, Default)]
 struct CreationSteps {
-    /// Creation-time provisioners without `on_failure = continue`.
+    /// Set if there are creation-time provisioners without `on_failure = continue`.
     provisioners: bool,
-    /// Actions after the creation with `on_failure = taint`.
+    /// Set if the creation triggers actions with `on_failure = taint` that run after it.
     actions: bool,
 }
 

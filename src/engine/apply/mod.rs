@@ -1,5 +1,5 @@
-//! Apply: carries out the execution graph of a plan. Apply decides nothing. An operation evaluates the configuration of its
-//! object again, has the provider plan again if the configuration was not wholly known, calls the provider, and records the
+//! Apply: carries out the execution graph of a plan. Apply decides nothing. An operation evaluates the configuration of its object again,
+//! has the provider plan again if the configuration was not wholly known or the object is replaced, calls the provider, and records the
 //! result in the state, also after a failure. Operations whose dependencies failed are skipped.
 
 mod actions;
@@ -55,17 +55,18 @@ pub use tally::{Completion, Recorded, UnfinishedOperation};
 
 #[derive(Debug)]
 pub struct ApplyResult {
-    /// Resulting state, with or without errors.
+    /// Resulting state, also after errors.
     pub state: State,
     pub diagnostics: Diagnostics,
-    /// Numbers and lists of completed and unfinished operations.
+    /// Counts of completed and failed operations, and lists of the unfinished ones.
     pub completion: Completion,
     /// Values of the ephemeral resources that were opened.
     pub ephemerals: BTreeMap<AbsResourceInstance, Value>,
 }
 
-/// Carries out a plan. `results` receives the result of each operation. The state of the inputs is not read: the plan
-/// has its own. When the cancellation token of the inputs is canceled, running operations are dropped.
+/// Carries out a plan. `results` receives the result of each operation. Operations start from the prior state of the plan. The state of
+/// the inputs is only compared with that prior state: the differences are changes that the plan made, and are passed to `results` first.
+/// When the cancellation token of the inputs is canceled, running operations are dropped.
 pub async fn apply(inputs: Inputs<'_>, plan: &Plan, results: &dyn ResultSink) -> ApplyResult {
     let tally = Tally::new(plan);
     let unchanged = |diagnostics| ApplyResult {
@@ -183,7 +184,7 @@ fn evaluator<'a>(
     state: Arc<Mutex<State>>,
 ) -> Evaluator<'a> {
     let mut environment = inputs.environment.clone();
-    // Functions like `timestamp` have values now; in a plan they are unknown.
+    // Functions like `timestamp` return known values now. In a plan, their results are unknown.
     environment.functions.pure = false;
     environment.functions.plan_timestamp = Some(plan.timestamp.clone());
     environment.applying = true;
@@ -259,8 +260,8 @@ fn operations_by_resource(plan: &Plan) -> HashMap<ConfigResource, usize> {
     operations
 }
 
-/// Returns the results of conditions before apply. Those of data sources become unknown: apply reads them again, as
-/// their dependencies may have changed.
+/// Returns the results of conditions before apply. The results of data sources become unknown, because apply may read a data source again
+/// after its dependencies have changed.
 fn checks_before(plan: &Plan) -> Vec<state::CheckResult> {
     let mut results = plan.checks.clone();
     for result in &mut results {
@@ -300,7 +301,7 @@ fn drop_data(plan: &Plan, state: &mut State) {
 
 /// Properties of a resource that the state stores with each of its objects.
 struct StoredFacts {
-    /// Dependencies of each resource, in the order of the state.
+    /// Dependencies of each resource, sorted by address as in states.
     dependencies: BTreeMap<ConfigResource, Arc<[ConfigResource]>>,
     /// Resources that are replaced with create_before_destroy.
     create_before_destroy: BTreeSet<ConfigResource>,
@@ -330,7 +331,7 @@ struct ApplyResults<'a> {
     /// Deposed object of each replacement, by the index of the change in the plan.
     deposed: Mutex<HashMap<u32, DeposedKey>>,
     failed: Mutex<HashSet<ConfigResource>>,
-    /// Checks whose data source could not be read.
+    /// Check blocks whose data source could not be read, by module instance.
     unread_checks: Mutex<HashSet<(ModuleInstance, Arc<str>)>>,
     /// Number of completed and failed operations.
     ended: AtomicUsize,

@@ -1,4 +1,5 @@
-//! Diagnostics about the changes of objects: bugs in providers, and creations without an answer.
+//! Diagnostics about the changes of objects: bugs in providers, creations without an answer, and resources that the configuration no
+//! longer has.
 
 use syntax::{Diagnostic, Diagnostics};
 

@@ -23,7 +23,8 @@ pub(super) struct Provisioners<'p> {
 }
 
 impl<'p> Provisioners<'p> {
-    /// Splits the list after the last provisioner with `on_failure = fail`. The rest, with `on_failure = continue`, cannot fail the object.
+    /// Splits the list after the last provisioner with this `when` and with `on_failure = fail`. Later ones with this `when` have
+    /// `on_failure = continue`, so their failure has no effect on the object.
     pub(super) fn split_after_last_decisive(self, when: ProvisionerWhen) -> (Provisioners<'p>, Provisioners<'p>) {
         let decisive = |p: &Provisioner| p.when == when && p.on_failure == OnFailure::Fail;
         let at = self.list.iter().rposition(decisive).map_or(0, |last| last + 1);
@@ -69,7 +70,7 @@ impl Applier<'_> {
         }
     }
 
-    /// Runs the provisioners of an object, one after the other, until one fails.
+    /// Runs the provisioners with this `when`, one after the other, until one without `on_failure = continue` fails.
     pub(super) async fn provision(
         &self,
         provisioners: Provisioners<'_>,
@@ -235,7 +236,8 @@ fn not_started(provisioner: &Provisioner) -> syntax::Diagnostics {
     .into()
 }
 
-/// Evaluates the connection of a provisioner, without marks, and its deprecation warnings; null if there is none.
+/// Returns the connection of a provisioner, without marks, and the deprecation warnings of its evaluation. The connection is null if
+/// neither the resource nor the provisioner has a `connection` block.
 fn connection_value(
     shared: Option<&Connection>,
     provisioner: &Provisioner,
@@ -268,8 +270,8 @@ fn connection_value(
     Ok((connection, warnings))
 }
 
-/// Locates the diagnostics of a provisioner at its block. If an error has only a summary, it becomes the detail, under a summary with the
-/// provisioner type.
+/// Locates the diagnostics of a provisioner at its block. If an error has only a summary, the summary becomes the detail, under a new
+/// summary with the provisioner type.
 fn located_at_provisioner(problems: syntax::Diagnostics, provisioner: &Provisioner) -> syntax::Diagnostics {
     problems
         .into_iter()

@@ -41,8 +41,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Creates the limits: `parallelism` for all operations, `local` for operations on objects of state-only resource types, such
-    /// as `terraform_data`.
+    /// Creates the limits: `local` for operations on objects of state-only resource types, such as `terraform_data`, and `parallelism`
+    /// for the others. Without `local`, `parallelism` limits all operations.
     pub(super) fn new(parallelism: usize, local: Option<usize>) -> Slots {
         let limit = parallelism.clamp(1, Semaphore::MAX_PERMITS / 4);
         let ahead = least_ahead(limit);
@@ -77,7 +77,8 @@ impl Slots {
         }
     }
 
-    /// Returns true if typical requests are shorter than [`SHORT`], so that intents may be written in advance.
+    /// Returns true if typical requests are shorter than [`SHORT`], so that intents may be written in advance. Returns false before the
+    /// first request.
     pub(super) fn are_short(&self) -> bool {
         let typical = self.typical.load(Ordering::Relaxed);
         typical > 0 && Duration::from_micros(typical) < SHORT

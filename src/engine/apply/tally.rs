@@ -26,11 +26,12 @@ pub struct UnfinishedOperation {
     pub address: String,
     /// Action on the object: create, update, delete, read or forget. `None` if an action of a provider is invoked.
     pub action: Option<Action>,
-    /// Content of the state for the object, if the operation was interrupted while it ran.
+    /// Content of the state for the object, if its change was canceled while it ran. `None` for operations that did not start, for reads
+    /// and for invocations.
     pub recorded: Option<Recorded>,
 }
 
-/// Content of the state for an object whose operation was interrupted.
+/// Content of the state for an object whose change was canceled while it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// No object.
@@ -57,14 +58,14 @@ impl Recorded {
     }
 }
 
-/// Counts of completed and failed operations, and lists of those that were not completed.
+/// Counts of completed and failed operations, and lists of those that were canceled or did not start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     /// Number of operations.
     pub total: usize,
     /// Number of completed operations.
     pub done: usize,
-    /// Number of failed operations, which have been reported.
+    /// Number of failed operations, whose errors have been reported.
     pub failed: usize,
     /// Operations that were running when the apply was canceled: their results are unknown.
     pub aborted: Vec<UnfinishedOperation>,

@@ -15,7 +15,7 @@ use super::Block;
 use super::edges::Edges;
 
 impl Edges<'_> {
-    /// Adds the edges from the actions that a resource triggers to the resource.
+    /// Adds the edges to a resource from the actions that it triggers, and from the references in the conditions of the triggers.
     pub(super) fn triggers(&mut self, config: &ModuleNode, node: NodeIndex, resource: &Resource) {
         for trigger in &resource.lifecycle.action_triggers {
             self.exprs(config, node, &trigger.condition);

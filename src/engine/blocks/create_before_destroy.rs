@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use addrs::ConfigResource;
 use config::Config;
 
-/// Returns the resources that are replaced with create_before_destroy: those with the argument, and their dependencies. The old object of a
-/// dependency cannot be destroyed first, because the old object of the dependent still uses it. Only resources for which `selected` returns
-/// true count.
+/// Returns the resources that are replaced with create_before_destroy: those with the argument, and their dependencies. The old object of
+/// a dependency cannot be destroyed first, because the old object of the dependent still uses it. Of the resources with the argument,
+/// only those for which `selected` returns true count.
 pub(crate) fn resources(
     config: &Config,
     dependencies: &BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,

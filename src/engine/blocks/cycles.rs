@@ -104,7 +104,7 @@ impl Blocks {
     }
 }
 
-/// Returns the position of a block.
+/// Returns the source range of a block; `None` for a provider configuration and for a resource that exists only in the state.
 fn declared_at(root: &Config, block: &Block) -> Option<Range> {
     let find = |path: &Module| root.node(path);
     match block {

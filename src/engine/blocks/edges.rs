@@ -65,7 +65,7 @@ enum When {
     Expanded,
 }
 
-/// Returns the expressions of a condition.
+/// Returns the expressions of a check rule: its condition and its error message.
 fn rule_exprs(rule: &CheckRule) -> [&Expr; 2] {
     [&rule.condition, &rule.error_message]
 }
@@ -357,8 +357,8 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// Checks a reference to a resource: the resource is in scope, the reference has a key if and only if the resource
-    /// has `count` or `for_each`, and the attributes are in the schema.
+    /// Checks a reference to a resource: the resource is in scope, the key of the reference fits the `count` or `for_each` of the
+    /// resource, and the attributes are in the schema.
     pub(super) fn steps(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
         let Some(block) = lang::checks::resource_of(&reference.subject).and_then(|r| config.module.resources.get(r))
         else {
@@ -418,7 +418,7 @@ impl<'a> Edges<'a> {
         self.diagnostics.extend(problem);
     }
 
-    /// Records that `depends_on` of a block names a whole module.
+    /// If this reference in the `depends_on` of a block names a whole module, records the module with the node of the block.
     fn note_module(&mut self, config: &ModuleNode, node: NodeIndex, reference: &Reference) {
         let module = whole_module(config, reference).map(|module| (module.path.clone(), node));
         self.blocks.whole_modules.extend(module);

@@ -91,7 +91,8 @@ pub struct Blocks {
     /// Blocks; an edge leads from a dependency to a dependent.
     pub graph: DiGraph<Block, ()>,
     index: HashMap<Block, NodeIndex>,
-    /// Existing edges, to find duplicates: a provider configuration has an edge to each of its resources.
+    /// Existing edges, to find duplicates. A search in the graph would be slow, because a provider configuration has an edge to each of
+    /// its resources.
     connected: HashSet<(NodeIndex, NodeIndex)>,
     resources_below: BTreeMap<Module, Vec<NodeIndex>>,
     /// References to a whole module: the module, and the node of the block with the reference.
@@ -134,7 +135,8 @@ impl Blocks {
         Blocks::build(config, schemas, &resources_in(state))
     }
 
-    /// Builds the graph for an import. An import does not evaluate managed resources, so errors in their references are not reported.
+    /// Builds the graph for an import. An import evaluates only the repetition arguments of managed resources, so errors in their other
+    /// references are not reported.
     pub fn build_for_import(config: &Config, schemas: &Schemas, state: &State) -> Result<Blocks, Diagnostics> {
         let in_state = resources_in(state);
         let checked = (Checked::ExceptManaged, ProviderBlocks::Used);
@@ -214,13 +216,13 @@ impl Blocks {
         diagnostics
     }
 
-    /// Returns true if other blocks depend on this one.
+    /// Returns true if other blocks depend on the block of this node.
     fn is_used(&self, node: NodeIndex) -> bool {
         let mut after = self.graph.neighbors_directed(node, petgraph::Direction::Outgoing);
         after.next().is_some()
     }
 
-    /// Returns the provider configurations that no resource and no action uses.
+    /// Returns the provider configurations that no block depends on.
     pub(crate) fn unused_providers(&self) -> HashSet<AbsProviderConfig> {
         let nodes = self.graph.node_indices();
         nodes

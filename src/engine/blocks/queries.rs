@@ -51,8 +51,8 @@ impl Bits {
 }
 
 impl Blocks {
-    /// Returns the direct and indirect resource dependencies of each resource, excluding the resource itself. With `with_others`, data
-    /// sources and ephemeral resources count, too.
+    /// Returns the direct and indirect resource dependencies of each resource, excluding the resource itself. With `with_others`,
+    /// resources that are not managed, such as data sources, count, too.
     #[must_use]
     pub fn resource_dependencies(&self, with_others: bool) -> BTreeMap<ConfigResource, BTreeSet<ConfigResource>> {
         let resources: Vec<NodeIndex> = self
@@ -185,7 +185,7 @@ impl Blocks {
         order
     }
 
-    /// Returns the resources that a provider configuration manages.
+    /// Returns the resources that use a provider configuration, as their provider or by calls of its functions.
     pub fn managed_by<'b>(&'b self, provider: &AbsProviderConfig) -> impl Iterator<Item = &'b ConfigResource> {
         let node = self.find(&Block::Provider(provider.clone()));
         let after = node

@@ -10,8 +10,8 @@ use syntax::content::{Near, hint, near};
 /// would take too long.
 const MOST_COMPARED: usize = 1_000_000;
 
-/// Returns the error for a reference from this module to an undeclared name. `compared` is increased by the number of names compared for
-/// the suggestion.
+/// Returns the error for a reference from this module to an undeclared name. `None` if the name is declared, or may be declared in a
+/// block that could not be parsed. `compared` is increased by the number of names compared for the suggestion.
 pub(crate) fn undeclared(config: &ModuleNode, reference: &Reference, compared: &mut usize) -> Option<Diagnostic> {
     let module = &config.module;
     let edit = |near: Option<Near>, name: &str| near.and_then(|near| near.edit(name, &reference.range));

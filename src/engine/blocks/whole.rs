@@ -12,8 +12,8 @@ use super::{Block, Blocks};
 
 impl Blocks {
     /// Makes a block with a reference to a whole module depend on all resources in the module, as in Terraform, and not only on the
-    /// outputs. If a resource in the module depends on the block, that would be a cycle, which Terraform reports. Here the edges that would
-    /// close a cycle are left out.
+    /// outputs. If a resource in the module depends on the block, that would be a cycle, which Terraform reports. Here a reference whose
+    /// edges would close a cycle is left out.
     pub(super) fn connect_whole(&mut self, config: &Config, references: &BTreeSet<(Module, NodeIndex)>) {
         // Resources that exist only in the state will be destroyed, so references cannot depend on them.
         let inside = |blocks: &Blocks, module: &Module| -> Vec<NodeIndex> {
@@ -31,8 +31,8 @@ impl Blocks {
         if edges.is_empty() || petgraph::algo::toposort(&self.graph, None).is_ok() {
             return;
         }
-        // At least one of these edges closes a cycle. All are removed and added again one reference at a time, without those that would
-        // close a cycle.
+        // At least one of these edges closes a cycle. All are removed, then added again one reference at a time. A reference whose edges
+        // would close a cycle is left out.
         for edge in edges.into_iter().rev() {
             self.graph.remove_edge(edge);
         }

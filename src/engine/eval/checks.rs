@@ -23,7 +23,7 @@ pub enum Status {
     Pass,
     /// The condition does not hold. The message is empty if it must not be shown.
     Fail(String),
-    /// The condition is unknown.
+    /// The result of the condition is unknown.
     Unknown,
     /// The condition could not be evaluated, which has been reported.
     Error,

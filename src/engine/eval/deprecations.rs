@@ -134,7 +134,7 @@ impl ModuleScope<'_> {
     }
 }
 
-/// Returns the mark of a deprecated output.
+/// Returns the deprecation mark of an output; no mark if the output is not deprecated.
 pub(super) fn mark(module: &Module, output: &config::Output) -> cty::Marks {
     output.deprecated.as_ref().map_or(cty::Marks::NONE, |deprecated| {
         cty::Marks::deprecated(deprecated.message.clone(), format!("{module}.{}", output.name))

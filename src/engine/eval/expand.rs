@@ -1,4 +1,4 @@
-//! Expansion: from `count` and `for_each` to the instances of a resource or module call.
+//! Expansion: evaluates `count`, `for_each` and `enabled` to the instances of a block.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -235,7 +235,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// A `count` or `for_each` argument, with the context of its diagnostics.
+/// A `count`, `for_each` or `enabled` argument, with the context of its diagnostics.
 struct RepetitionArgument<'r> {
     name: &'static str,
     expr: &'r Expr,

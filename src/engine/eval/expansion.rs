@@ -8,10 +8,10 @@ use cty::{Type, Value};
 
 use super::Reported;
 
-/// Instances of a resource or module call.
+/// Instances of a block that can have a repetition argument, such as a resource or a module call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expansion {
-    /// One instance without key: the block has no repetition argument.
+    /// One instance without key: the block has no repetition argument, or `enabled = true`.
     Single,
     /// The block has no instance, and its value is null: `enabled = false`.
     Disabled,
@@ -54,8 +54,8 @@ impl Repetition {
 }
 
 impl Expansion {
-    /// Returns the expansion of a block that represents any value of its repetition arguments, for static evaluation. The parameters tell
-    /// which of the arguments the block has.
+    /// Returns the expansion that represents every possible value of a block's repetition arguments, for static evaluation. The
+    /// parameters tell which of the arguments the block has.
     #[must_use]
     pub fn of_any(count: bool, for_each: bool) -> Expansion {
         match (count, for_each) {
@@ -115,7 +115,8 @@ impl Expansion {
         }
     }
 
-    /// Builds the value of all instances: the value of the only instance, a tuple for `count`, or an object for `for_each`.
+    /// Builds the value of all instances: the value of the only instance, a tuple for `count`, or an object for `for_each`. The value is
+    /// null if the block is disabled, and unknown if the expansion is unknown.
     pub fn gather(&self, mut instance: impl FnMut(InstanceKey) -> Result<Value, Reported>) -> Result<Value, Reported> {
         Ok(match self {
             Expansion::Single => instance(InstanceKey::None)?,

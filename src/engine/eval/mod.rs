@@ -5,8 +5,8 @@
 //! them as it plans or applies ([`Evaluator::set_object`]). The value of a resource is computed at the first reference to it. Walks visit a
 //! block after everything it refers to ([`crate::blocks`]), so all objects are set by then.
 //!
-//! [`expand`] evaluates `count` and `for_each`, [`scope`] resolves references, [`checks`] evaluates conditions, and [`objects`]
-//! is the interface of object sources.
+//! [`expand`] evaluates `count`, `for_each` and `enabled`, [`scope`] resolves references, [`checks`] evaluates conditions, and
+//! [`objects`] is the interface of object sources.
 
 pub mod checks;
 mod deprecations;
@@ -158,7 +158,8 @@ impl<'a> Evaluator<'a> {
         self.scope_with(module, Repetition::default(), None)
     }
 
-    /// Returns the scope of one instance of a block. `self_value` is the object that `self` refers to, if there is one.
+    /// Returns the scope of one instance of a block. `self_value` is the object that `self` refers to, if there is one. Returns `None` if
+    /// the configuration does not have the module.
     #[must_use]
     pub fn scope_with(
         &self,
@@ -205,7 +206,8 @@ impl<'a> Evaluator<'a> {
         slot(&self.memo, key).get_or_init(compute).clone()
     }
 
-    /// Marks a block of a module instance as failed. The failure must have been reported.
+    /// Marks a block of a module instance as failed. The failure must have been reported. A variable gets an unknown value instead, and
+    /// nothing is done for provider and check blocks.
     pub(crate) fn mark_reported(&self, module: &ModuleInstance, block: &Block) {
         let name_in = |name: &Arc<str>| (module.clone(), name.clone());
         // Called before any evaluation, so setting the slots cannot fail.
@@ -253,7 +255,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Returns the value for an input variable: the argument of the module call, or in the root module the value that the user has set;
-    /// otherwise the default. In static evaluation, variables of the root module are unknown.
+    /// otherwise the default. Variables of the root module are unknown in static evaluation, and if they have neither a value nor a
+    /// default.
     pub fn input_value(&self, module: &ModuleInstance, node: &ModuleNode, name: &Arc<str>) -> Result<Value, Reported> {
         let variable = node.module.variables.get(name).ok_or(Reported)?;
         let value = match module.parent() {
@@ -269,7 +272,7 @@ impl<'a> Evaluator<'a> {
         Ok(value.with_marks(declared_marks(variable)))
     }
 
-    /// Returns the position of an input variable's value: that of the argument in the module call, or that of the
+    /// Returns the source range of an input variable's value: the range of the argument in the module call, otherwise that of the
     /// declaration.
     pub fn input_range(&self, module: &ModuleInstance, name: &str) -> Option<Range> {
         let argument = module.parent().and_then(|(parent, step)| {
@@ -287,7 +290,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Evaluates the argument of a module call for a variable.
+    /// Evaluates the argument of a module call for a variable. Without an argument, returns the default of the variable.
     fn module_input(
         &self,
         parent: &ModuleInstance,
@@ -304,7 +307,7 @@ impl<'a> Evaluator<'a> {
             return variable.default.clone().ok_or(Reported);
         };
         let repetition = if self.is_static() {
-            // The representative instance stands for any key and any value of `each`.
+            // The representative instance has unknown values of `count.index` and `each`, because it represents all instances.
             Expansion::of_any(call.count.is_some(), call.for_each.is_some()).repetition(&InstanceKey::None)
         } else {
             self.call_expansion(parent, &step.name)?.repetition(&step.key)
@@ -322,7 +325,7 @@ impl<'a> Evaluator<'a> {
         let value = self.evaluate(&attribute.expr, &scope)?;
         let range = attribute.expr.range();
         let child = parent.child(step.name.clone(), InstanceKey::None).module();
-        // The value keeps the mark, so that its uses inside the module give warnings, too.
+        // The value keeps its deprecation mark, so that its uses inside the module give warnings, too.
         self.warn_of_deprecations(&value, &child, range);
         if let Some(deprecated) = &variable.deprecated
             && !value.is_null()
@@ -439,8 +442,9 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Returns the value of a module call: an object of outputs, or a tuple or object of such objects. With `only`, the objects have only
-    /// that output, and the other outputs are not evaluated.
+    /// Returns the value of a module call: an object of outputs or, with `count` or `for_each`, a collection of such objects: a tuple or
+    /// object, or a list or map if [`typed_instance`] finds a common type. With `only`, the objects have only that output, and the other
+    /// outputs are not evaluated.
     fn module_value(
         &self,
         module: &ModuleInstance,
@@ -495,7 +499,7 @@ impl<'a> Evaluator<'a> {
 
     // ---- resources ----------------------------------------------------------------------------------------------
 
-    /// Returns the value of a resource: its object, or a tuple or object of them.
+    /// Returns the value of a resource: its object, or a tuple or object with the objects of its instances.
     fn resource_value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported> {
         self.memo(&Key::Resource(resource.address.clone()), || {
             let value = self.source.value(resource)?;
@@ -541,8 +545,8 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Returns the common type of a module's instances, if every output declares a type without `any`; otherwise `None`. With a common type,
-/// the value of a repeated call is a list or a map.
+/// Returns the common type of a module's instances, if the module has outputs and each declares a type without `any`; otherwise `None`.
+/// With a common type, the value of a repeated call is a list or a map.
 fn typed_instance(module: &ModuleNode, only: Option<&Arc<str>>) -> Option<Type> {
     let outputs = &module.module.outputs;
     let fixed = |output: &Output| output.typed && !output.ty.has_dynamic();
@@ -567,7 +571,8 @@ fn declared_marks(variable: &Variable) -> Marks {
     marks
 }
 
-/// Converts the value that a module call passes to a variable, with the defaults of its type.
+/// Converts the value that a module call passes to a variable, with the defaults of the variable's type. If the variable is not nullable,
+/// null becomes the variable's default.
 fn converted_input(variable: &Variable, value: Value) -> Result<Value, Diagnostic> {
     let wrong = |detail| Diagnostic::error("Invalid value for input variable", detail);
     let (value, marks) = value.unmark();

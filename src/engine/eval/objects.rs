@@ -29,13 +29,12 @@ pub trait ObjectSource: Send + Sync {
         Objects::new()
     }
 
-    /// Returns the expansion against which the instance keys of references to a resource are checked. `None` if references may have a key
-    /// or not.
+    /// Returns the expansion against which the instance keys of references to a resource are checked. `None` if keys are not checked.
     fn key_rule(&self, resource: &ReferencedResource<'_>) -> Result<Option<Arc<Expansion>>, Reported> {
         resource.expansion().map(Some)
     }
 
-    /// Returns the value of a resource: its object, or a tuple or object of its instances. The evaluator calls this once for each resource.
+    /// Returns the value of a resource: its object, or a tuple or object of its instances. The evaluator caches the result.
     fn value(&self, resource: &ReferencedResource<'_>) -> Result<Value, Reported>;
 }
 

@@ -15,7 +15,7 @@ use crate::functions::{Configured, Functions, anything, configuration_called, ma
 use crate::instance::located;
 use crate::provider_opening::provider_config_value;
 
-/// Process that answers a call.
+/// Provider process that answers the call of a function.
 enum Answering {
     /// The process of the provider without configuration.
     Unconfigured,

@@ -15,7 +15,7 @@ use super::expand::Repeated;
 use super::memo::slot;
 use super::{Evaluator, Expansion, ModuleScope, Repetition, Reported};
 
-/// Summary of errors about provider instances that do not exist any more.
+/// Summary of errors about provider instances that do not exist.
 pub(crate) const NOT_PRESENT: &str = "Provider instance not present";
 
 /// A use of a provider configuration in an instance of a module.
@@ -26,7 +26,7 @@ pub struct ProviderUse<'u> {
     pub reference: Option<&'u ProviderRef>,
     /// `count.index` and `each` of the block's instance.
     pub repetition: &'u Repetition,
-    /// Address that diagnostics name.
+    /// Object or function that uses the provider configuration, as diagnostics name it.
     pub about: &'u dyn Display,
 }
 
@@ -160,8 +160,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns the instance of the module `path` that contains a module instance, directly or indirectly, and the key of the module call in it
-/// that leads there.
+/// Returns the instance of the module `path` that contains a module instance, directly or indirectly, and the key of the module call in
+/// it that leads to the module instance.
 fn caller(module: &ModuleInstance, path: &addrs::Module) -> Option<(ModuleInstance, InstanceKey)> {
     let mut at = module.clone();
     loop {

@@ -71,7 +71,8 @@ impl ModuleScope<'_> {
         self
     }
 
-    /// Checks that a reference has an instance key if, and only if, its subject is expanded by `count` or `for_each`.
+    /// Checks the instance key of a reference. If the subject has `count` or `for_each`, a key must precede an attribute. Otherwise no
+    /// key is allowed.
     fn check_key(&self, reference: &Reference, expansion: &Expansion, what: &str) -> Result<(), EvaluationError> {
         let subject = &reference.subject;
         let next = reference.remaining.first();

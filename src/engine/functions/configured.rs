@@ -17,15 +17,16 @@ use syntax::{Diagnostic, Diagnostics};
 use super::{CallResult, Functions, anything, digest, request, signature, wait};
 use provider::StartError;
 
-/// Slot for an open provider configuration. The first function call opens it, and concurrent calls wait.
+/// Slot for an open provider configuration. The first function call opens it, and concurrent calls wait. The slot contains `None` if the
+/// provider configuration could not be opened.
 pub(super) type Opening = Arc<OnceLock<Option<Arc<Configured>>>>;
 
 /// The provider configuration in whose process a function is called.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfigurationCalled {
-    /// Local name and alias of the configuration in the calling module.
+    /// Local name and alias of the provider configuration in the calling module.
     pub(crate) local: LocalProviderConfig,
-    /// Address of the configuration's block. With `for_each`, evaluation selects the instance.
+    /// Address of the block of the provider configuration. With `for_each`, evaluation selects the instance.
     pub(crate) address: AbsProviderConfig,
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn configuration_called(
     Some(ConfigurationCalled { local, address })
 }
 
-/// Splits `ALIAS::FUNCTION` into alias and function.
+/// Splits `ALIAS::FUNCTION` into alias and function. There is no alias if OpenTofu's features are off.
 pub(crate) fn split(function: &str) -> (Option<&str>, &str) {
     match function.split_once("::") {
         Some((alias, name)) if Mode::current().has_opentofu() => (Some(alias), name),
@@ -71,11 +72,11 @@ type Signatures = BTreeMap<Arc<str>, Arc<Signature>>;
 /// An open provider configuration, and the functions that it offers.
 pub(crate) struct Configured {
     process: Arc<dyn provider::Provider>,
-    /// False if a part of the configuration is unknown.
+    /// False if a part of the provider configuration is unknown.
     known: bool,
     /// Functions that the provider offers in addition to those of its schema.
     offered: OnceLock<Result<Signatures, CallError>>,
-    /// Results of calls.
+    /// Results of calls, by the digest of function and arguments.
     cache: Mutex<HashMap<[u8; 32], CallResult>>,
 }
 
@@ -167,7 +168,7 @@ impl Functions<'_> {
         running.is_some_and(|running| running.signatures.contains_key(function))
     }
 
-    /// Adds an open provider configuration. It replaces the same configuration if that was opened with other values before.
+    /// Adds an open provider configuration. It replaces an entry with the same address, which was opened with other values before.
     pub(crate) fn add_configured(
         &self,
         address: &AbsProviderConfig,
@@ -210,7 +211,8 @@ impl Functions<'_> {
         opened.push(process);
     }
 
-    /// Starts a process and configures it.
+    /// Starts a process, has it validate the value, and configures it. A provider that the plugin source offers in its place, such as a
+    /// mock, is neither started nor configured.
     async fn open(
         &self,
         address: &AbsProviderConfig,

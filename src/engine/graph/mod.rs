@@ -1,6 +1,6 @@
 //! The dependency graph as data for display: of the resources only ([`resources`]), or of all blocks that an operation evaluates
-//! ([`operation`]). Nodes are blocks of the configuration and destroyed objects. Instances are not nodes, so a graph does not grow with
-//! `count`.
+//! ([`operation`]). Nodes are blocks of the configuration, which do not grow in number with `count`. The graph of an operation also has
+//! nodes for the objects that it changes or destroys.
 
 mod operation;
 mod reduce;

@@ -26,7 +26,7 @@ pub enum Operation<'p> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationGraph {
-    /// Nodes. Destroyed instances of one resource have nodes of the same name.
+    /// Nodes. In a destroy plan, the destroyed objects of one resource have nodes of the same name.
     pub nodes: Vec<Node>,
     /// Pairs of a node and its dependency, as indexes. Edges that follow from other edges (transitively) are left out, except if cycles are
     /// to be shown.
@@ -93,7 +93,7 @@ pub fn operation(
     Ok((builder.finish(!with_cycles), problems))
 }
 
-/// Builder of graphs.
+/// Builder of resource graphs and operation graphs.
 #[derive(Default)]
 pub(super) struct Builder {
     nodes: Vec<Node>,
@@ -294,7 +294,7 @@ impl Builder {
         }
     }
 
-    /// Adds the only blocks that a destroy plan evaluates: the root outputs.
+    /// Adds the only blocks of the configuration that the graph of a destroy operation has: the root outputs.
     fn what_stays_in_a_destroy(&mut self, blocks: &Blocks) {
         for block in blocks.graph.node_weights() {
             if matches!(block, Block::Output(module, _) if module.is_root()) {
@@ -374,7 +374,8 @@ impl Builder {
         Some((expand, node))
     }
 
-    /// Adds an object that is destroyed. Returns its node and its recorded dependencies; `None` for other changes.
+    /// Adds the object that a deletion or a replacement removes. Returns its node and its recorded dependencies; `None` for other changes
+    /// and for data sources.
     fn unmade(&mut self, plan: &Plan, change: &ResourceChange) -> Option<(usize, Option<Arc<[ConfigResource]>>)> {
         let is_managed = change.address.resource.resource.mode == Mode::Managed;
         if !is_managed || !(change.action == Action::Delete || change.action.is_replace()) {

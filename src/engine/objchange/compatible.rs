@@ -66,7 +66,7 @@ impl Comparison<'_> {
             return;
         }
         if let Kind::Unknown(refinements) = planned.kind() {
-            // Any value of the type is valid that matches the refinements of the unknown value.
+            // Any value of the type is valid. Of the refinements of the unknown value, only "not null" is checked.
             if refinements.as_ref().is_some_and(|r| r.not_null) && actual.is_null() {
                 self.problem(path, "was known not to be null, but is null now");
             }

@@ -1,4 +1,4 @@
-//! Rules for planned objects.
+//! Rules for the planned objects that providers return.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -163,7 +163,8 @@ fn value(
     out: &mut Vec<Problem>,
 ) {
     if schema.write_only {
-        // Write-only attributes are checked by `planned_write_only`, which also covers elements of sets and providers of the old SDK.
+        // Write-only attributes are checked by `planned_write_only`, which also covers elements of sets and providers with the legacy
+        // type system.
         return;
     }
     if planned == prior && !prior.is_null() && !config.is_null() {

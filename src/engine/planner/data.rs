@@ -330,8 +330,8 @@ impl Planner<'_> {
 
     /// Returns true if the read must wait for planned changes of managed resources.
     ///
-    /// These are the resources in `depends_on`, of the block or of the calls of its module, and the resources that the configuration refers
-    /// to. They count even if the referenced values are known, because the data source may read what the resources create. A data source in
+    /// These are the resources in `depends_on`, of the block or of the calls of its module, and the resources that the block refers to.
+    /// They count even if the referenced values are known, because the data source may read what the resources create. A data source in
     /// `depends_on` changes nothing, so it does not delay other reads. If the data source has preconditions or postconditions, all its
     /// direct and indirect dependencies count.
     fn dependencies_pending(&self, p: &PlannedResource<'_>) -> bool {

@@ -31,7 +31,7 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// Creates the change of an object that is not imported. `after` is the planned object with marks.
+    /// Creates the change of an object that is not imported and whose configuration is known. `after` is the planned object with marks.
     pub(super) fn change(
         self,
         p: &PlannedResource<'_>,
@@ -242,7 +242,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Parses a `replace_triggered_by` expression: a reference to a resource, an instance of it, or an attribute of an instance.
+    /// Parses a `replace_triggered_by` expression: a reference to a resource, an instance of it, or an attribute of an instance. `None`
+    /// for other expressions.
     fn trigger(
         &self,
         expr: &Expr,
@@ -343,7 +344,7 @@ impl Planner<'_> {
             address,
         ))?;
         let problems = plan_problems(&p.schema.block, prior, &config, &change.planned);
-        // Providers of the old SDK break these rules and are tolerated, as in Terraform.
+        // Providers with the legacy type system may break these rules, as in Terraform.
         if change.legacy_type_system {
             for problem in &problems {
                 tracing::warn!(

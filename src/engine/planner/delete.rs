@@ -1,4 +1,4 @@
-//! Planning of destructions: of instances that are not configured, and of deposed objects.
+//! Planning of destructions: of instances that are not configured (in a destroy plan, of all instances), and of deposed objects.
 
 use provider::PlanRequest;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::instance::{StoredObject, located, read_problems, upgrade};
 use crate::plan::{Action, Reason, ResourceChange};
 
 impl Planner<'_> {
-    /// Plans to destroy or forget an instance that is not configured.
+    /// Plans to destroy or forget an instance that is not configured, or any instance in a destroy plan.
     pub(super) async fn delete(
         &self,
         p: &PlannedResource<'_>,
@@ -274,8 +274,8 @@ impl Planner<'_> {
             private = answer.value.private;
             planned_identity = answer.value.identity;
         }
-        // The object was created with create_before_destroy, or the configuration has it now. In both cases it is destroyed in the last
-        // group.
+        // Set if the object was created with create_before_destroy, or if its resource is replaced in this order now. In both cases the
+        // object is destroyed in the group *destroy last*.
         let create_before_destroy =
             stored.object.create_before_destroy || self.is_create_before_destroy(&address.config());
         self.add(
@@ -319,7 +319,7 @@ enum Kept {
 }
 
 impl Kept {
-    /// Returns the reason for the change. If the configuration has decided, that is `without`.
+    /// Returns the reason for the change. If the configuration has decided, the reason is `without`.
     fn reason(self, without: Reason) -> Reason {
         match self {
             Kept::ByConfiguration => without,

@@ -145,7 +145,7 @@ impl Planner<'_> {
         values.collect()
     }
 
-    /// Returns the plan, unless it cannot be displayed, and adds the diagnostics about the plan as a whole.
+    /// Adds the diagnostics about the plan as a whole. Returns the plan, unless its execution graph has a cycle.
     pub(super) fn conclude(&self, plan: Plan, mut diagnostics: Diagnostics) -> (Option<Plan>, Diagnostics) {
         let options = self.spec.options;
         diagnostics.extend(targets::warning(options));
@@ -167,8 +167,8 @@ impl Planner<'_> {
         (Some(plan), diagnostics)
     }
 
-    /// Returns the warning about orphans on which objects depend that this plan leaves out: those that are not destroyed for this reason,
-    /// and those that are destroyed because a target names them.
+    /// Returns the warning about orphans that objects outside of this plan need: orphans that are not destroyed for this reason, and
+    /// orphans that are destroyed because a target names them.
     pub(super) fn needed_outside(&self) -> Option<Diagnostic> {
         let mut results = self.results();
         let mut kept = std::mem::take(&mut results.kept_for_others);
@@ -217,7 +217,8 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// Returns the selected outputs of all module instances except the root module, without outputs that are null. None in a destroy plan.
+    /// Returns the selected outputs of all module instances except the root module, without outputs that are null. The result is empty in
+    /// a destroy plan.
     fn outputs_of_modules(&self) -> Vec<(addrs::ModuleInstance, Arc<str>)> {
         let mut out = Vec::new();
         if self.spec.kind.is_destroy() {

@@ -1,5 +1,5 @@
-//! Generated configuration for imported objects without a resource block. First the resource is planned with an empty block. After the
-//! import, the block is generated from the object as text and parsed, so that the plan is the same as with the generated file.
+//! Generated configuration for imported objects without a resource block. First an empty resource block is added to the configuration.
+//! After the import, the block is generated from the object as text and parsed, so that the plan is the same as with the generated file.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -95,11 +95,11 @@ pub(super) fn block(
     (text, block, problems)
 }
 
-/// Values for a generated block.
+/// Source of the values in a generated block.
 pub(super) enum Generated {
     /// A configuration that the provider has generated.
     ByProvider(Value),
-    /// The object itself: which of its attributes are arguments is guessed.
+    /// The object itself. Which of its attributes are arguments is guessed from the schema.
     FromObject(Value),
 }
 
@@ -197,8 +197,8 @@ impl Guess {
         }
     }
 
-    /// Returns the value of an argument. An attribute of an object that only the provider sets is not an argument. Objects of the legacy
-    /// SDK have an optional `id` that must not be set, and empty strings in place of null.
+    /// Returns the value to write for an argument; `None` if there is none. An attribute of an object that only the provider sets is not
+    /// an argument. Objects of the legacy SDK have an optional `id` that must not be set, and empty strings in place of null.
     fn argument<'v>(self, name: &str, schema: &AttributeSchema, value: Option<&'v Value>) -> Option<&'v Value> {
         let value = value.filter(|value| !value.is_null())?;
         let settable = schema.required || schema.optional;
@@ -327,7 +327,7 @@ fn nested_attribute(
 }
 
 fn blocks(out: &mut String, name: &str, nested: &NestedBlock, value: &Value, guess: Guess) {
-    // As in Terraform, an identity with a sensitive part is refused, because the file would contain it in plain text.
+    // Sensitive values must not be written to the file. A comment shows that the blocks exist.
     if !value.marks().is_empty() {
         let _ = writeln!(out, "{name} {{}} # sensitive");
         return;

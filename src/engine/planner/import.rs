@@ -44,7 +44,7 @@ fn no_configuration(detail: String) -> Diagnostic {
     Diagnostic::error("Configuration for import target does not exist", detail)
 }
 
-/// Converts a string or a number to an instance key.
+/// Converts a string, or a whole number that is not negative, to an instance key. `None` for other values.
 pub(super) fn instance_key(key: &Value) -> Option<InstanceKey> {
     match (key.as_arc_str(), key.as_number().and_then(cty::Number::to_i64)) {
         (Some(text), _) => Some(InstanceKey::String(text.clone())),
@@ -291,7 +291,7 @@ impl Planner<'_> {
         for node in config.nodes() {
             for import in &node.module.imports {
                 if config.resource(&import.target(&node.path)).is_none() {
-                    // `check_id` has reported a failure.
+                    // `check_id` reports its failures itself.
                     let _: Result<(), Reported> = self.check_id(import, &node.path);
                 }
             }

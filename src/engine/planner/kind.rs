@@ -35,7 +35,7 @@ impl PlanKind {
         }
     }
 
-    /// Returns true if all objects are destroyed.
+    /// Returns true if the plan destroys all objects that it selects. The refresh pass of a destroy plan does not count.
     pub(super) fn is_destroy(self) -> bool {
         self == PlanKind::Destroy
     }
@@ -50,7 +50,7 @@ impl PlanKind {
         self.mode() == Mode::Normal
     }
 
-    /// Returns true if objects are imported.
+    /// Returns true if `import` blocks take effect.
     pub(super) fn imports(self) -> bool {
         self == PlanKind::Normal
     }

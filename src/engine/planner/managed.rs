@@ -33,8 +33,9 @@ pub(super) struct Refreshed {
     pub(super) unread: bool,
 }
 
-/// Returns true if the stored object lacks sensitive paths of its schema: an earlier release has written it, or the schema has changed. As
-/// in Terraform, that causes an update.
+/// Returns true if the sensitive paths of the stored object differ from those of the refreshed object, which include the sensitive
+/// attributes of the schema. An earlier release may have written the object, or the schema may have changed. Such an object is stored
+/// again, which is not drift, as in Terraform.
 pub(super) fn learns_marks(was: &StoredObject, now: &StoredObject, schema: &Schema) -> bool {
     if now.value.is_null() {
         return false;
@@ -210,7 +211,7 @@ impl Planner<'_> {
             Some(stored) => stored.marked(p.schema),
             None => Value::unknown(p.schema.implied_type()),
         };
-        // An instance with a key that does not exist is left out of the collection. A resource without instance keys needs a value.
+        // If an instance with a key has no object, it is left out of the collection. A resource without instance keys needs a value.
         if stored.is_some() || address.resource.key == InstanceKey::None {
             self.context.evaluator.set_object(address, value.clone());
         } else {
@@ -329,7 +330,8 @@ impl Planner<'_> {
     }
 
     /// Refreshes the object of an instance, unless the options exclude it from the refresh, and records drift. Returns the object before
-    /// and after. `changes` is true if it is certain that the plan changes the object.
+    /// and after, or `None` if the state has no object or the refresh found that it does not exist any more. `changes` is true if it is
+    /// certain that the plan changes the object.
     pub(super) async fn refreshed(
         &self,
         p: &PlannedResource<'_>,

@@ -65,7 +65,7 @@ pub struct Planning {
     pub plan: Option<Plan>,
     /// Schemas of the plugins, to render the plan with.
     pub schemas: Schemas,
-    /// All diagnostics.
+    /// Diagnostics of validation and of planning.
     pub diagnostics: Diagnostics,
     /// Values of the ephemeral resources that were opened.
     pub ephemerals: BTreeMap<AbsResourceInstance, Value>,
@@ -76,9 +76,10 @@ pub struct Planning {
 /// First the whole configuration is validated, even for a partial plan, but not for the command `import`. So errors are found before
 /// objects are refreshed, data sources read or ephemeral resources opened.
 ///
-/// A destroy plan begins with a refresh pass: data sources are read and objects refreshed as in any plan. The pass can fail, for example
-/// because a data source does not exist any more, or a `count` depends on an object that was never created. Then objects are refreshed
-/// while their destruction is planned, and only the data sources that provider configurations need are read.
+/// Unless the state is empty or `-refresh=false` is set, a destroy plan begins with a refresh pass: data sources are read and objects
+/// refreshed as in any plan. The pass can fail, for example because a data source does not exist any more, or a `count` depends on an
+/// object that was never created. Then objects are refreshed while their destruction is planned, and only the data sources that provider
+/// configurations need are read.
 pub async fn plan(inputs: Inputs<'_>, options: &PlanOptions) -> Planning {
     if options.mode == Mode::Destroy && options.refresh && !inputs.state.is_empty() {
         let refresh = PlanOptions {
@@ -352,7 +353,7 @@ fn evaluator<'a>(
     prior: Arc<Mutex<State>>,
 ) -> Evaluator<'a> {
     let mut environment = inputs.environment.clone();
-    // Functions like `timestamp` are unknown in a plan, because apply returns another value.
+    // The results of functions like `timestamp` are unknown in a plan, because they are different in apply.
     environment.functions.pure = true;
     let partial = !(options.targets.is_empty() && options.excludes.is_empty());
     let objects = StateObjects {
@@ -390,7 +391,7 @@ async fn run(planner: &Planner<'_>, statements: &[moves::Statement], before: &St
     if let Some(target) = &planner.spec.options.invoke
         && !outcomes.contains(&Outcome::Failed)
     {
-        // `plan_requested` has reported a failure.
+        // `plan_requested` reports its failures itself.
         let _: Result<(), Reported> = planner.plan_requested(target).await;
     }
     if kind.imports() && !query {

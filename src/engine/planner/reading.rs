@@ -47,7 +47,7 @@ impl Reading {
     }
 }
 
-/// Reads in one pass.
+/// Objects and data sources that one pass has read, and those that it has not read.
 #[derive(Debug, Default)]
 pub(super) struct ReadResults {
     pub(super) read: Vec<ReadInstance>,
@@ -247,7 +247,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the objects and data sources that the plan has not read, for display.
+    /// Returns the objects and data sources that the plan has not read, for display. `None` without a partial refresh.
     pub(super) fn unread(&self, results: &mut ReadResults) -> Option<Unread> {
         let part = self.part()?;
         let mut instances = std::mem::take(&mut results.unread);

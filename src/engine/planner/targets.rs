@@ -20,12 +20,13 @@ pub(super) struct Selection {
     excludes: Vec<Target>,
     /// Selected blocks; `None` for all blocks.
     blocks: Option<HashSet<Block>>,
-    /// Resources that are selected with all instances, because a selected block depends on them.
+    /// Resources that are selected with all instances, because a selected block depends on them or, in destroy mode, because they depend
+    /// on a target.
     whole: HashSet<ConfigResource>,
-    /// Provider configurations of selected resources and actions.
+    /// Provider configurations that selected resources and actions use, or whose functions are called.
     providers: HashSet<AbsProviderConfig>,
-    /// For each resource, the instances in the state that are not selected and depend on the resource. Empty in destroy mode, where
-    /// dependents are selected, too.
+    /// For each resource, the instances in the state that are not selected and depend on the resource. Empty except in normal mode with
+    /// `-target` or `-exclude`. (In destroy mode, dependents are selected, too.)
     needed_outside: HashMap<ConfigResource, Vec<AbsResourceInstance>>,
 }
 
@@ -149,7 +150,8 @@ impl Selection {
         self.targets.is_empty() || self.mode != Mode::Normal || self.targets.iter().any(|t| t.selects(address))
     }
 
-    /// Selects the data sources that selected provider configurations depend on, because a destroy plan reads them, too.
+    /// Selects the data sources and the other provider configurations that selected provider configurations depend on, because a destroy
+    /// plan reads them, too.
     fn select_data_of_providers(&mut self, blocks: &Blocks) {
         let graph = &blocks.graph;
         let mut queue: Vec<NodeIndex> = self
@@ -348,17 +350,17 @@ impl Selection {
         self.whole.contains(&address.config()) || self.targets.iter().any(|t| t.selects(address))
     }
 
-    /// Returns true if a selected resource or action uses a provider configuration.
+    /// Returns true if a selected resource or action uses a provider configuration, or if its functions are called.
     pub(super) fn needs_provider(&self, address: &AbsProviderConfig) -> bool {
         self.providers.contains(address)
     }
 
-    /// Returns the provider configurations that selected resources and actions use.
+    /// Returns the provider configurations that selected resources and actions use, or whose functions are called.
     pub(super) fn providers(&self) -> impl Iterator<Item = &AbsProviderConfig> {
         self.providers.iter()
     }
 
-    /// Returns true if there is neither `-target` nor `-exclude`.
+    /// Returns true if all blocks are selected: the plan has no `-target`, `-exclude` or `-invoke`, and is no query.
     pub(super) fn is_everything(&self) -> bool {
         self.blocks.is_none()
     }
@@ -446,8 +448,8 @@ pub(super) fn warning(options: &PlanOptions) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns the warning about orphans on which objects depend that this plan leaves out: those that are not destroyed for this reason
-/// (`kept`), and those that are destroyed because a target names them (`destroyed`).
+/// Returns the warning about orphans that objects outside of this plan need: orphans that are not destroyed for this reason (`kept`), and
+/// orphans that are destroyed because a target names them (`destroyed`).
 pub(super) fn needed_outside(
     kept: &[(AbsResourceInstance, String)],
     destroyed: &[(AbsResourceInstance, String)],

@@ -34,7 +34,7 @@ enum Place<'s> {
 enum Task {
     /// A configured instance.
     Desired(AbsResourceInstance, crate::eval::Repetition),
-    /// An instance that is only in the state.
+    /// An instance that is only in the state. In a destroy plan, every instance with an object.
     Orphan(AbsResourceInstance, Reason),
     /// A deposed object.
     Deposed(AbsResourceInstance, state::DeposedKey),

@@ -62,7 +62,7 @@ struct Pending<'s> {
     expr: &'s Expr,
 }
 
-/// A search for the sources of changes.
+/// A search for the sources of changed values.
 pub(super) struct Search<'s> {
     config: &'s Config,
     pub(super) found: Sources,

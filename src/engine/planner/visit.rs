@@ -33,7 +33,7 @@ use crate::query::QueryInstance;
 use crate::removals::Removals;
 use crate::walk::Outcome;
 
-/// Parameters of one run of the planner: kind, options, and the selected part of the configuration and the state.
+/// Parameters of one run of the planner: kind, options, configuration as written, selection, moves and removals.
 #[derive(Clone, Copy)]
 pub(super) struct PlanSpec<'a> {
     pub(super) kind: PlanKind,
@@ -47,7 +47,7 @@ pub(super) struct PlanSpec<'a> {
 
 /// Properties of resources that are known before the walk.
 pub(super) struct ResourceFacts {
-    /// Resources that each resource depends on.
+    /// Managed resources that each resource depends on, directly or indirectly.
     pub(super) dependencies: BTreeMap<ConfigResource, BTreeSet<ConfigResource>>,
     /// Resources that are replaced with create_before_destroy.
     pub(super) create_before_destroy: BTreeSet<ConfigResource>,
@@ -84,7 +84,7 @@ impl ResourceFacts {
 
 /// Limits of concurrently planned objects.
 pub(super) struct Limits {
-    /// Permits for objects.
+    /// Permits for all objects except those that exist only in the state.
     pub(super) slots: Semaphore,
     /// Permits for objects that exist only in the state.
     pub(super) local_slots: Semaphore,
@@ -125,7 +125,7 @@ pub(super) struct PlanResults {
     pub(super) invocations: Vec<ActionInvocation>,
     pub(super) generated: BTreeMap<AbsResourceInstance, String>,
     pub(super) queries: Vec<Arc<QueryInstance>>,
-    /// Checks whose data source could not be read.
+    /// Check blocks whose data source could not be read, by module instance.
     pub(super) unread_checks: HashSet<(addrs::ModuleInstance, Arc<str>)>,
     /// Orphans that are not destroyed because objects depend on them that the plan leaves out, with the addresses of these objects.
     pub(super) kept_for_others: Vec<(AbsResourceInstance, String)>,

@@ -29,7 +29,7 @@ fn text(value: &str) -> String {
     )
 }
 
-/// A case whose objects are applied, with a service that answers a read after 100 ms.
+/// Returns a case whose objects have been applied, with a service that answers a read after 100 ms.
 fn applied() -> Case {
     let mut case = Case::new(&text("one"));
     case.remote.lock().quiet = true;
@@ -38,7 +38,7 @@ fn applied() -> Case {
     case
 }
 
-/// Plans, and prints the time, the number of reads, and the number of objects with an error.
+/// Plans, and prints the time, the number of reads, the number of errors, and the limits of the lanes.
 fn measure(case: &Case, name: &str) {
     {
         let mut w = case.remote.lock();

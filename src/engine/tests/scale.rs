@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use allocation_counter::{AllocationInfo, measure};
 use support::Case;
 
-/// Two resources of `n` instances. Each instance of the second refers to one of the first. There are also outputs and local values.
+/// Two resources of `n` instances. Each instance of the second refers to one of the first. An output refers to the last instance.
 fn plain(n: usize) -> String {
     format!(
         r#"

@@ -28,10 +28,11 @@ pub(super) fn called(config: &Config) -> HashSet<ConfigAction> {
 }
 
 impl Validator<'_> {
-    /// Validates an action: its repetition argument, and its configuration, unless a resource triggers it.
+    /// Validates an action: its repetition argument and, unless a resource triggers it, its configuration. (`triggers` validates the
+    /// configuration of triggered actions.)
     pub(super) async fn action(&self, address: &ConfigAction) -> Result<(), Reported> {
         let (instance, _) = self.place(&address.module)?;
-        // The expansion has reported a failure, which does not affect the configuration.
+        // The expansion reports its failures itself, and they do not affect the configuration.
         let _: Result<_, Reported> = self.evaluator.action_expansion(&instance, &address.action);
         if self.called.contains(address) {
             return Ok(());
@@ -123,7 +124,7 @@ impl Validator<'_> {
         for (of, action) in &actions {
             let caller = Some(Value::unknown(schema.implied_type()));
             let about = format!("{of}, called from {address}");
-            // `action_config` has reported a failure.
+            // `action_config` reports its failures itself.
             let _: Result<(), Reported> = self.action_config(action, caller, &about).await;
         }
     }

@@ -79,7 +79,7 @@ fn static_evaluator<'a>(inputs: Inputs<'a>, providers: &'a Providers<'_>) -> Eva
     .with_schemas(providers.schemas())
 }
 
-/// Validates with running providers.
+/// Validates a configuration with running providers. `judged` selects the provider blocks that are validated.
 pub(crate) async fn with_providers(
     inputs: Inputs<'_>,
     providers: &Providers<'_>,
@@ -117,7 +117,7 @@ pub(crate) async fn with_providers(
         let (validator, block) = (&validator, &blocks.graph[node]);
         async move {
             if !inputs.stop.is_requested() {
-                // `visit` has reported a failure, and other blocks are visited nevertheless.
+                // `visit` reports its failures itself, and other blocks are visited nevertheless.
                 let _: Result<(), Reported> = validator.visit(block).await;
             }
             Outcome::Done
@@ -177,11 +177,11 @@ struct Validator<'a> {
     visited: Mutex<HashSet<(Arc<str>, u32, bool)>>,
     /// Actions that resources trigger.
     called: HashSet<ConfigAction>,
-    /// Provider configurations that are not validated.
+    /// Provider configurations that are not validated, because no block depends on them. Empty if all are validated.
     left_out: HashSet<addrs::AbsProviderConfig>,
 }
 
-/// Minimum number of blocks that are validated concurrently. It may exceed `-parallelism`, because validation calls no service behind the
+/// Minimum for the limit of concurrently validated blocks. It may exceed `-parallelism`, because validation calls no service behind the
 /// provider.
 const BLOCKS_AT_ONCE: usize = 64;
 
@@ -192,7 +192,7 @@ fn representative(module: &Module) -> ModuleInstance {
     })
 }
 
-/// Returns the arguments and blocks of a resource block that belong to the language and not to the provider.
+/// Returns the arguments and blocks of a resource block that Terraform defines, not the provider.
 fn own_of(mode: Mode) -> Own {
     Own {
         attributes: &["count", "for_each", "depends_on", "provider"],
@@ -345,7 +345,7 @@ impl Validator<'_> {
             return Ok(());
         };
         let (instance, _) = self.place(&address.module)?;
-        // The expansion has reported a failure, which does not affect the body.
+        // The expansion reports its failures itself, and they do not affect the body.
         let expanded = self.evaluator.resource_expansion(&instance, &address.resource);
         let provider = self.config.provider_for(address).provider.clone();
         if !self.providers.schemas().providers.contains_key(&provider) {

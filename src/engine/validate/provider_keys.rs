@@ -1,4 +1,4 @@
-//! Keys of provider instances in static evaluation: mistakes that no plan is needed for.
+//! Validation of the keys of provider instances, as far as static evaluation can find mistakes in them.
 
 use std::fmt::Display;
 use std::sync::Arc;

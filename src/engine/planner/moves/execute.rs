@@ -147,7 +147,7 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// Returns those of this module instance and the instances below it that have resources.
+    /// Returns this module instance and the instances below it, without those that have no resources of their own.
     fn below(&self, module: &ModuleInstance) -> Vec<ModuleInstance> {
         let mut out: Vec<ModuleInstance> = Vec::new();
         // The map is sorted by depth and then by module, so the instances of one depth are one range.

@@ -30,7 +30,8 @@ const LEFT_OUT: &str = "Moved resource instances excluded by targeting";
 pub(super) struct Moves {
     /// Previous address of each moved object, by its current address.
     pub(super) from: HashMap<AbsResourceInstance, AbsResourceInstance>,
-    /// Addresses of objects that were not moved because their target has an object, with that target.
+    /// Addresses of resources, resource instances and module instances that were not moved because objects exist at their target, with
+    /// that target.
     blocked: BTreeMap<String, String>,
 }
 

@@ -66,7 +66,7 @@ pub(super) struct Endpoint {
     pub(super) steps: Vec<Step>,
     /// Number of steps that lead to the declaring module.
     pub(super) declared: usize,
-    /// The resource, unless a module is moved.
+    /// The resource in the address; `None` if a module is moved.
     pub(super) resource: Option<Resource>,
     /// The key of the resource instance, if a single instance is moved.
     pub(super) key: Option<InstanceKey>,
@@ -131,7 +131,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the path of modules, without keys.
+    /// Returns the module path of the endpoint, without keys.
     pub(super) fn module(&self) -> Module {
         Module(self.steps.iter().map(|s| s.name.clone()).collect())
     }
@@ -212,7 +212,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A move statement.
+/// A move statement: objects at addresses that match `from` move to `to`.
 #[derive(Clone, Debug)]
 pub(in crate::planner) struct Statement {
     pub(super) kind: MoveKind,
@@ -220,7 +220,7 @@ pub(in crate::planner) struct Statement {
     pub(super) to: Endpoint,
     /// Range of the `moved` block, or of the argument or block that implies the move.
     pub(super) range: Range,
-    /// Provider configuration of the target resource, if that is configured.
+    /// Provider configuration of the target resource, if the configuration has that resource.
     pub(super) provider: Option<AbsProviderConfig>,
 }
 

@@ -244,7 +244,7 @@ pub fn order(
     Ok(())
 }
 
-/// Returns the identities of all objects of the state, current and deposed.
+/// Returns the attributes of all managed objects of the state, current and deposed, by their IDs.
 pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
     let mut out = BTreeMap::new();
     for (resource, _, _, instance) in case.state.instances() {
@@ -261,8 +261,8 @@ pub fn identities(case: &Case) -> BTreeMap<String, serde_json::Value> {
     out
 }
 
-/// Asserts that the state has exactly the objects that exist in the remote. `untold` lists the identities of objects whose creation,
-/// deletion or change (in this order) the provider could not report; they are exempt.
+/// Asserts that the state has exactly the objects that exist in the remote, with the same attributes. `untold` lists the IDs of objects
+/// whose creation, deletion or change (in this order) the provider could not report; they are exempt.
 pub fn truth(case: &Case, untold: &[BTreeSet<String>; 3]) -> Result<(), String> {
     let [come, gone, changed] = untold;
     let state = identities(case);

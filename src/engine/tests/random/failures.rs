@@ -166,7 +166,7 @@ fn failing_run(
     Ok(())
 }
 
-/// Chooses which planned operations fail, and how. Returns the calls that take effect partly.
+/// Chooses which planned operations fail, and how. Returns the calls that take effect but return an error.
 fn draw(case: &mut Case, plan: &Plan, r: &mut Random, trace: &mut Trace) -> BTreeSet<String> {
     let mut half = BTreeSet::new();
     let mut calls = Vec::new();

@@ -118,7 +118,7 @@ fn state_after_failures_has_the_actual_objects() {
     for_many("failures", 250, failures::property);
 }
 
-/// A case with a model's configuration.
+/// Returns a case with the configuration of a model.
 fn case_of(model: &Model, seed: u64) -> Case {
     let mut case = Case::new("");
     case.remote.lock().seed = seed;

@@ -161,7 +161,7 @@ fn postconditions_are_evaluated_after_update_without_changes() {
     let mut case = Case::new(&text("1"));
     case.apply();
     case.main(&text("2"));
-    // Discards the changes so far.
+    // Empties the log of changes.
     case.remote.changes();
     let errors = case.apply_errors();
     // `b` is planned as an update, because the new note of `a` is unknown. The note does not change, so `b` is not updated.

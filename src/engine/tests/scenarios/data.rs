@@ -288,7 +288,7 @@ fn data_is_stored_without_the_version_of_its_schema() {
     assert_eq!(case.object("data.fake_lookup.now").unwrap().schema_version, 0);
 }
 
-/// A module that contains a data source and is called `calls` times, with an object for each result.
+/// Returns a case with `calls` instances of a module that contains a data source, and with an output of all results.
 fn modules_with_data(calls: usize, within: &str) -> Case {
     let main = format!(
         "module \"m\" {{\n source = \"./m\"\n count = {calls}\n}}\noutput \"o\" {{\n value = module.m[*].o\n}}"

@@ -30,7 +30,8 @@ fn ephemeral_resource_is_closed_after_last_use() {
     let log = case.remote.take_log();
     assert_before(&log, "open t", "create a");
     assert_before(&log, "create a", "close t");
-    // Only the object uses the ticket, and `fake_thing.b` depends only on the object, so the ticket is closed before `b` is created.
+    // Only the provider of `other_thing.a` uses the ticket, and `fake_thing.b` depends only on that object, so the ticket is closed
+    // before `b` is created.
     assert_before(&log, "close t", "create b");
     assert_eq!(log.iter().filter(|l| **l == "> open t").count(), 1, "{log:?}");
     // The plan and the apply each open a ticket. The state records only the dependency of the object on it.

@@ -256,7 +256,6 @@ fn untargeted_objects_are_neither_refreshed_nor_destroyed() {
 
 #[test]
 fn references_to_untargeted_resources_see_stored_objects() {
-    // `fake_thing.c` is not targeted, so its invalid reference does not matter.
     let mut case = Case::new(CHAIN);
     case.apply();
     case.target(&["fake_thing.c"]).assert_settled();

@@ -39,7 +39,7 @@ fn unread(plan: &Plan) -> Vec<String> {
     unread.instances.iter().map(|one| one.address.to_string()).collect()
 }
 
-/// Returns a configuration with a network, machines that refer to it, and a thing that does not.
+/// Returns a configuration with a network, machines that refer to it, and resources that do not.
 fn network(value: &str) -> String {
     format!(
         r#"

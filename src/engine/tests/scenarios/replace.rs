@@ -504,7 +504,7 @@ fn create_before_destroy_of_unselected_resources_has_no_effect() {
     assert_eq!(change(&case.plan(), "fake_thing.a").action, Action::DeleteThenCreate);
 }
 
-/// Returns a configuration in which changes of `a` replace `b`.
+/// Returns a configuration in which a change of `trigger` replaces `b`.
 fn triggered_by(a: &str, trigger: &str) -> String {
     format!(
         "{a}\nresource \"fake_thing\" \"b\" {{\n name = \"b\"\n lifecycle {{\n  replace_triggered_by = [{trigger}]\n }}\n}}\n"

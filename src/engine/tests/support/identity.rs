@@ -38,7 +38,8 @@ pub fn with_identities(remote: &FakeRemote, name: &str, mut all: ProviderSchema)
     all
 }
 
-/// Returns the identity of an object. If its `id` is unknown, the identity stays as before.
+/// Returns the identity of an object; `None` if the remote has no identities. If the `id` of the object is unknown or null, the identity
+/// stays as before.
 pub fn identity_of(remote: &FakeRemote, name: &str, object: &Value, before: Option<Value>) -> Option<Value> {
     remote.lock().identities?;
     let identity = match object.get("id") {
@@ -53,7 +54,7 @@ pub fn identity(id: &str) -> Value {
     Value::object([("id", Value::string(id)), ("region", Value::string("here"))])
 }
 
-/// Upgrades an identity of version 0, in which `id` has another name.
+/// Upgrades a stored identity. Version 0 has the ID in `id`, later versions have it in `name`.
 pub fn upgraded(remote: &FakeRemote, version: u64, json: &[u8]) -> Result<Answer<Option<Value>>, Diagnostics> {
     let json: serde_json::Value =
         serde_json::from_slice(json).map_err(|e| Diagnostic::error("Bad identity", e.to_string()))?;
@@ -62,7 +63,7 @@ pub fn upgraded(remote: &FakeRemote, version: u64, json: &[u8]) -> Result<Answer
     fine(Some(twisted(remote, &format!("identity upgrade {id}"), identity(id))))
 }
 
-/// Returns the configuration of an object, which consists of its `name`.
+/// Returns the configuration of an object, which consists of its `name` and its `rule` blocks.
 pub async fn configuration(remote: &FakeRemote, object: &Value) -> Result<Answer<Value>, Diagnostics> {
     let name = text(object, "name").to_owned();
     call(remote, &format!("generate {name}")).await?;
@@ -76,7 +77,7 @@ pub async fn configuration(remote: &FakeRemote, object: &Value) -> Result<Answer
     fine(twisted(remote, &format!("generate {name}"), config))
 }
 
-/// Returns the objects whose names begin with the prefix in the request.
+/// Returns the objects whose names begin with the prefix in the request, up to the limit of the request.
 pub async fn listed(remote: &FakeRemote, request: ListRequest) -> Result<Answer<Vec<Listed>>, Diagnostics> {
     let prefix = request
         .config

@@ -74,7 +74,7 @@ pub fn load_with_queries(files: &[(&str, &str)]) -> (Config, Diagnostics) {
     (loaded.config, loaded.diagnostics)
 }
 
-/// Formats diagnostics as text, one paragraph each.
+/// Formats diagnostics as text. Each begins on a new line.
 pub fn texts<'d>(problems: impl IntoIterator<Item = &'d Diagnostic>) -> String {
     let each = problems.into_iter().map(|d| {
         let about = d.address.as_ref().map(|a| format!(" [{a}]")).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Case {
         case
     }
 
-    /// Gives the objects of the provider identities. `version` is the version of the identity schema.
+    /// Makes the provider return identities for its objects. `version` is the version of the identity schema.
     pub fn identities(&mut self, version: u64) -> &mut Case {
         self.remote.lock().identities = Some(version);
         self
@@ -270,7 +270,7 @@ impl Case {
         self.object(address).is_some_and(|o| o.status == ObjectStatus::Tainted)
     }
 
-    /// Returns the addresses in the state. Deposed objects are marked.
+    /// Returns the addresses of the objects in the state. Deposed objects are marked.
     pub fn addresses(&self) -> Vec<String> {
         let mut out = Vec::new();
         for (resource, _, key, instance) in self.state.instances() {
@@ -312,7 +312,7 @@ pub fn attributes(object: &Object) -> serde_json::Value {
     }
 }
 
-/// Returns the actions of a plan in the form `+ a`, `~ a`, `- a`, `-/+ a`, `+/- a`, `<= a`, without no-ops.
+/// Returns the actions of a plan in the form `+ a`, `~ a`, `- a`, `. a` (forget), `-/+ a`, `+/- a`, `+/. a`, `<= a`, without no-ops.
 pub fn actions(plan: &Plan) -> Vec<String> {
     let sign = |c: &ResourceChange| {
         Some(match c.action {

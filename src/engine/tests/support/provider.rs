@@ -191,7 +191,8 @@ async fn validation(remote: &FakeRemote) {
     tokio::task::yield_now().await;
 }
 
-/// Records a call, and yields as often as the seed or the test requires. Returns true if the call must fail after taking effect.
+/// Records a call, and yields as often as the seed or the test requires. Returns true if the test lets the call fail. An unreachable
+/// plugin is an error.
 pub async fn call(remote: &FakeRemote, name: &str) -> Result<bool, Diagnostics> {
     let _in_flight = InFlight::new(remote);
     let (turns, hook, failing, unreachable) = {
@@ -686,7 +687,7 @@ impl Provider for Fake {
     }
 }
 
-/// A provisioner and its name.
+/// A provisioner of the remote, with its type.
 struct FakeProvisioner(FakeRemote, String);
 
 #[async_trait]

@@ -22,13 +22,13 @@ pub struct RemoteData {
     pub log: Vec<String>,
     /// Calls that return an error and have no effect.
     pub failing: HashSet<String>,
-    /// Creation calls that return an error together with the new object.
+    /// Creation and update calls that take effect, and return an error together with the new object.
     pub half: HashSet<String>,
     /// Calls that do not reach the provider.
     pub unreachable: HashSet<String>,
     /// Calls that take effect but whose response is lost.
     pub lost: HashSet<String>,
-    /// Effects of calls whose response was lost: the verb, and the identity of the object.
+    /// Effects of calls whose response was lost: the verb, and the ID of the object.
     pub lost_effects: Vec<(String, String)>,
     /// Number of yields of single calls, by the name of the call. For other calls, the seed determines the number.
     pub turns: HashMap<String, u64>,
@@ -47,7 +47,7 @@ pub struct RemoteData {
     pub replaced_for: HashMap<String, Path>,
     /// The number of objects that an import returns, by identifier.
     pub imported: HashMap<String, usize>,
-    /// The number of the last created object.
+    /// Counter for IDs, notes and secrets. It grows with each creation, update and opening.
     pub count: u64,
     /// Providers that cannot be started.
     pub missing: HashSet<String>,
@@ -70,20 +70,23 @@ pub struct RemoteData {
     pub generates: bool,
     /// Source of each object whose move was requested from the provider: provider and resource type.
     pub moved: Vec<String>,
-    /// Private data in the plan requests that produced each applied change.
+    /// Planned private data in each plan request.
     pub planned_private: Vec<Vec<u8>>,
-    /// Number of calls in flight, and its maximum.
+    /// Number of calls in flight.
     pub in_flight: usize,
+    /// Maximum of `in_flight` so far.
     pub most_in_flight: usize,
-    /// Duration of a read, and the number of reads per second above which reads are throttled.
+    /// Duration of a read.
     pub latency: std::time::Duration,
+    /// Number of reads per second above which reads are throttled; `None` for no limit.
     pub per_second: Option<usize>,
-    /// Times of recent reads that were not throttled, and the number of all reads.
+    /// Times of the reads in the last second that were not throttled because of `per_second`.
     pub latest_reads: std::collections::VecDeque<std::time::Instant>,
+    /// Number of all reads of objects.
     pub reads: usize,
     /// Number of upcoming reads that will be throttled.
     pub throttled: usize,
-    /// The number of validated configurations.
+    /// Number of validation calls, except those for provider configurations and provisioners.
     pub validated: usize,
 }
 
@@ -131,7 +134,7 @@ impl FakeRemote {
         self.lock().hooks.insert(call.into(), Arc::new(hook));
     }
 
-    /// Returns the calls since the last call of this function, without reads and plans, in the order of their starts.
+    /// Empties the log. Returns the calls in it, without reads, plans and configuration of providers, in the order of their starts.
     pub fn changes(&self) -> Vec<String> {
         let log = std::mem::take(&mut self.lock().log);
         log.iter()
@@ -141,7 +144,7 @@ impl FakeRemote {
             .collect()
     }
 
-    /// Returns all calls since the last call of this function.
+    /// Empties the log, and returns its entries: the starts and ends of calls.
     pub fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.lock().log)
     }
@@ -155,7 +158,7 @@ impl FakeRemote {
             .cloned()
     }
 
-    /// The names of all objects.
+    /// Returns the names of all objects, sorted.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .lock()

@@ -73,13 +73,13 @@ impl Model {
                 about("name")
             }
             12 if self.dialect == Dialect::Fake => {
-                // An object of another type is another object.
+                // Objects of the other type are new objects, so they get new names.
                 self.blocks[at].provider ^= 1;
                 self.renumber(at);
                 about("type")
             }
             13 => {
-                // An object in another module is another object.
+                // Objects in another module are new objects, so they get new names.
                 let module = if self.modules.is_empty() || r.percent(40) {
                     None
                 } else {
@@ -116,8 +116,8 @@ impl Model {
         }
     }
 
-    /// Moves a block to another key, module or module name, with `moved` blocks. It must be the last change of a step, because later
-    /// changes could remove the targets of the moves.
+    /// Changes keys, the module of a block, the name of a module or the type of a block, with `moved` blocks. It must be the last change
+    /// of a step, because later changes could remove the targets of the moves.
     pub fn relocate(&mut self, r: &mut Random) -> String {
         let before = self.clone();
         let what = self.try_relocate(r);

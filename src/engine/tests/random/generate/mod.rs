@@ -84,7 +84,8 @@ impl Repetition {
     }
 }
 
-/// A reference to an attribute of a block, by number.
+/// A reference to an attribute of the block with this number. If it is stable and the block is managed, it is to `id`, which updates do
+/// not change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
     pub to: u32,
@@ -100,15 +101,15 @@ pub struct Block {
     /// Index of the module; `None` for the root module.
     pub module: Option<usize>,
     pub data: bool,
-    /// Index of the provider configuration.
+    /// Index of the provider: 0 for `fake`, 1 for `more`.
     pub provider: usize,
     pub repetition: Repetition,
     pub cbd: bool,
     pub literal: u64,
     pub forced: u64,
-    /// References in the argument `value`.
+    /// References in the argument `value` (`query` of a data source, `input` of `terraform_data`).
     pub refs: Vec<Reference>,
-    /// The references of `replace_triggered_by`.
+    /// References in the argument `forced` (`triggers_replace` of `terraform_data`).
     pub forced_refs: Vec<Reference>,
     pub depends_on: Vec<u32>,
     pub triggers: Vec<u32>,
@@ -131,7 +132,7 @@ pub struct Moved {
     pub to: String,
 }
 
-/// A configuration.
+/// A configuration as data: resources, module calls, moves and removals.
 #[derive(Clone)]
 pub struct Model {
     pub dialect: Dialect,
@@ -148,7 +149,7 @@ pub struct Model {
     next: u32,
 }
 
-/// A planned instance: its address, and its remote name.
+/// An expected instance: its address, and the name of its remote object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expected {
     pub address: String,

@@ -19,7 +19,7 @@ impl Repetition {
         }
     }
 
-    /// Returns an expression whose value differs between instances.
+    /// Returns a template whose value differs between the instances; empty for a single instance.
     fn own_key(&self) -> &'static str {
         match self {
             Repetition::One => "",
