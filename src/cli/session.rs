@@ -337,6 +337,10 @@ impl Surroundings {
             terraform_version: core_version().to_owned(),
             product: format!("Monoform/{}", crate::VERSION),
         });
+        let client = match &self.tracer {
+            Some(tracer) => client.watched(crate::spans::requests(tracer.clone())),
+            None => client,
+        };
         client.reporting(move |notice| {
             let text = match notice {
                 net::Notice::Retry(retry) => format!(

@@ -7,6 +7,7 @@ use addrs::program::Mode;
 use addrs::{AbsResourceInstance, Program, Provider};
 use engine::events::{EphemeralAction, Event};
 use engine::plan::Action;
+use net::{Method, Url, WatchedRequest};
 use packages::install::Step;
 use traces::{Open, Product, Settings, Tracer};
 use views::reporter::{OperationView, StillRunning};
@@ -60,9 +61,40 @@ fn within(tracer: Option<&Tracer>, name: &str, run: impl FnOnce() -> Status) -> 
     status
 }
 
+/// Returns the observer of requests to registries and other hosts: each has a span, and continues the trace.
+pub fn requests(tracer: Arc<Tracer>) -> impl Fn(&Method, &Url) -> WatchedRequest + Send + Sync {
+    move |method, url| {
+        let mut span = tracer.start(format!("HTTP {method}"));
+        span.set("http.request.method", method.as_str());
+        // Without the query, which can have a signature.
+        span.set("url.full", net::shown(url));
+        span.set("server.address", url.host_str().unwrap_or_default());
+        if let Some(port) = url.port_or_known_default() {
+            span.set("server.port", port.to_string());
+        }
+        let tracer = tracer.clone();
+        WatchedRequest {
+            traceparent: tracer.traceparent(span.id),
+            end: Box::new(move |result| {
+                let error = match result {
+                    Ok(status) => {
+                        span.set("http.response.status_code", status.as_u16().to_string());
+                        let failed = status.is_client_error() || status.is_server_error();
+                        failed.then(|| status.to_string())
+                    }
+                    Err(error) => Some(error.to_string()),
+                };
+                tracer.end(span, error);
+            }),
+        }
+    }
+}
+
 /// Operation on an object whose span is open.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
+    /// Planning of an object, with the key if it is deposed.
+    Plan(String, Option<Arc<str>>),
     Refresh(String),
     /// Operation on an object, with the key if it is deposed.
     Operation(String, Option<Arc<str>>),
@@ -160,6 +192,19 @@ impl OperationView for Spans {
             Key::Operation(address.to_string(), deposed.clone())
         };
         match event {
+            Event::PlanStart { address, deposed } => {
+                let mut span = self.of_object("Plan resource instance changes", address);
+                if let Some(key) = deposed {
+                    span.set("opentofu.resource_instance.deposed", &**key);
+                }
+                self.start(Key::Plan(address.to_string(), deposed.clone()), span);
+            }
+            Event::PlanComplete { address, deposed } => {
+                self.stop(&Key::Plan(address.to_string(), deposed.clone()), None);
+            }
+            Event::PlanFailed { address, deposed } => {
+                self.stop(&Key::Plan(address.to_string(), deposed.clone()), Some("failed"));
+            }
             Event::RefreshStart { address, .. } => {
                 let span = self.of_object("Refresh resource instance", address);
                 self.start(Key::Refresh(address.to_string()), span);
@@ -214,6 +259,10 @@ impl OperationView for Spans {
             Event::ActionFailed { address, .. } => self.stop(&Key::Action(address.to_string()), Some("failed")),
             _ => {}
         }
+    }
+
+    fn wants_planning(&self) -> bool {
+        true
     }
 
     fn still_running(&self, _: &[StillRunning]) {}

@@ -23,6 +23,20 @@ pub enum Event {
         /// Import identifier or identity of the object.
         target: ImportedBy,
     },
+    /// The planning of an object starts. Sent only to receivers that want it: see [`EventSink::wants_planning`].
+    PlanStart {
+        address: AbsResourceInstance,
+        /// Key of the deposed object; `None` for the current one.
+        deposed: Option<Arc<str>>,
+    },
+    PlanComplete {
+        address: AbsResourceInstance,
+        deposed: Option<Arc<str>>,
+    },
+    PlanFailed {
+        address: AbsResourceInstance,
+        deposed: Option<Arc<str>>,
+    },
     RefreshStart {
         address: AbsResourceInstance,
         /// Name and value of the identifying attribute, such as `id=abc`.
@@ -182,6 +196,57 @@ pub enum EphemeralAction {
 pub trait EventSink: Send + Sync {
     /// Receives an event.
     fn event(&self, event: Event);
+
+    /// Returns true if the planning of each object is to be reported. Most receivers show only its results.
+    fn wants_planning(&self) -> bool {
+        false
+    }
+}
+
+/// The planning of an object. It counts as failed if it is dropped before it is completed.
+pub(crate) struct PlanningObject<'e> {
+    events: &'e dyn EventSink,
+    address: AbsResourceInstance,
+    deposed: Option<Arc<str>>,
+    complete: bool,
+}
+
+impl<'e> PlanningObject<'e> {
+    /// Reports the start; returns nothing if the receiver does not want it.
+    pub(crate) fn start(
+        events: &'e dyn EventSink,
+        address: &AbsResourceInstance,
+        deposed: Option<&Arc<str>>,
+    ) -> Option<PlanningObject<'e>> {
+        if !events.wants_planning() {
+            return None;
+        }
+        events.event(Event::PlanStart {
+            address: address.clone(),
+            deposed: deposed.cloned(),
+        });
+        Some(PlanningObject {
+            events,
+            address: address.clone(),
+            deposed: deposed.cloned(),
+            complete: false,
+        })
+    }
+
+    /// Marks the object as planned.
+    pub(crate) fn complete(mut self) {
+        self.complete = true;
+    }
+}
+
+impl Drop for PlanningObject<'_> {
+    fn drop(&mut self) {
+        let (address, deposed) = (self.address.clone(), self.deposed.take());
+        self.events.event(match self.complete {
+            true => Event::PlanComplete { address, deposed },
+            false => Event::PlanFailed { address, deposed },
+        });
+    }
 }
 
 /// Guard of a refresh that has started. If it is dropped before [`Refreshing::complete`], a failure is reported.

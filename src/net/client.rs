@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use http::{Error, Proxy, Settings, Transport, Url};
+use http::{Error, Method, Proxy, Settings, StatusCode, Transport, Url};
 use proxies::{Proxies, Way};
 use tokio::sync::OnceCell;
 
@@ -91,12 +91,30 @@ pub struct Client(Arc<Inner>);
 /// The receiver of notices.
 type Report = Box<dyn Fn(Notice<'_>) + Send + Sync>;
 
+/// The observer of requests.
+type Watch = Box<dyn Fn(&Method, &Url) -> WatchedRequest + Send + Sync>;
+
+/// A request that is observed.
+pub struct WatchedRequest {
+    /// Value of the header `traceparent`.
+    pub traceparent: String,
+    /// Called with the status of the answer, or the error. Not called if the request was abandoned.
+    pub end: Box<dyn FnOnce(Result<StatusCode, &Error>) + Send>,
+}
+
+impl std::fmt::Debug for WatchedRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WatchedRequest").finish_non_exhaustive()
+    }
+}
+
 struct Inner {
     settings: NetSettings,
     tokens: BTreeMap<Host, Token>,
     transport: Transport,
     netrc: OnceLock<Netrc>,
     report: Option<Report>,
+    watch: Option<Watch>,
     slow: Mutex<BTreeSet<String>>,
     helped: Mutex<HashMap<Host, Arc<OnceCell<Option<Token>>>>>,
     pub(crate) services: Mutex<HashMap<Host, Arc<OnceCell<Services>>>>,
@@ -117,6 +135,7 @@ impl Client {
             settings,
             netrc: OnceLock::new(),
             report: None,
+            watch: None,
             slow: Mutex::default(),
             helped: Mutex::default(),
             services: Mutex::default(),
@@ -144,6 +163,20 @@ impl Client {
             inner.report = Some(Box::new(report));
         }
         self
+    }
+
+    /// Sets the observer of requests. Has no effect on a client that was cloned.
+    #[must_use]
+    pub fn watched(mut self, watch: impl Fn(&Method, &Url) -> WatchedRequest + Send + Sync + 'static) -> Client {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.watch = Some(Box::new(watch));
+        }
+        self
+    }
+
+    /// Tells the observer that a request is sent.
+    pub(crate) fn watch(&self, method: &Method, url: &Url) -> Option<WatchedRequest> {
+        self.0.watch.as_ref().map(|watch| watch(method, url))
     }
 
     /// Reports once that a host has not answered for a while.

@@ -234,18 +234,30 @@ impl<'c> Request<'c> {
         if let Some(error) = &self.invalid {
             return Err(error.clone());
         }
+        let watched = self.client.watch(&self.method, &self.url);
+        let mut headers = self.headers.clone();
+        if let Some(value) = watched
+            .as_ref()
+            .and_then(|watched| HeaderValue::from_str(&watched.traceparent).ok())
+        {
+            headers.insert(HeaderName::from_static("traceparent"), value);
+        }
         let login = |host: &str| self.client.netrc().login(host).cloned();
         let waiting = |host: &str| self.client.waiting(host);
         let request = http::Request {
             method: self.method.clone(),
             url: &self.url,
-            headers: self.headers.clone(),
+            headers,
             body: self.body.clone(),
             redirects: http::Redirects::within(self.redirects),
             login: if self.netrc { Some(&login) } else { None },
             waiting: &waiting,
         };
-        self.client.transport().send(request).await
+        let result = self.client.transport().send(request).await;
+        if let Some(watched) = watched {
+            (watched.end)(result.as_ref().map(Response::status));
+        }
+        result
     }
 }
 

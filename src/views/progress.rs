@@ -218,6 +218,9 @@ impl OperationView for Progress {
             | Event::ProvisionComplete { .. }
             | Event::ProvisionFailed { .. }
             | Event::Lanes { .. }
+            | Event::PlanStart { .. }
+            | Event::PlanComplete { .. }
+            | Event::PlanFailed { .. }
             | Event::Stopping => {}
         }
     }

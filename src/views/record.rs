@@ -157,7 +157,10 @@ impl Record {
             | Event::ActionProgress { .. }
             | Event::EphemeralDeferred { .. }
             | Event::ListStart { .. }
-            | Event::ListComplete { .. } => return false,
+            | Event::ListComplete { .. }
+            | Event::PlanStart { .. }
+            | Event::PlanComplete { .. }
+            | Event::PlanFailed { .. } => return false,
         }
         true
     }

@@ -47,6 +47,11 @@ pub struct StillRunning {
 pub trait OperationView: Send + Sync {
     fn event(&self, event: &Event);
 
+    /// Returns true if the view needs the events about the planning of each object.
+    fn wants_planning(&self) -> bool {
+        false
+    }
+
     /// Shows operations that are still running, in the order of the addresses.
     fn still_running(&self, operations: &[StillRunning]);
 
@@ -206,6 +211,10 @@ impl EventSink for Reporter {
         let mut record = self.record();
         record.update(&event);
         self.views.iter().for_each(|view| view.event(&event));
+    }
+
+    fn wants_planning(&self) -> bool {
+        self.views.iter().any(|view| view.wants_planning())
     }
 }
 

@@ -486,6 +486,9 @@ impl OperationView for Stream {
             | Event::ImportStart { .. }
             | Event::Imported { .. }
             | Event::Progress { .. }
+            | Event::PlanStart { .. }
+            | Event::PlanComplete { .. }
+            | Event::PlanFailed { .. }
             | Event::Stopping => {}
         }
     }

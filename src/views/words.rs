@@ -1,5 +1,6 @@
 //! Verbs for operations, shared by progress lines and the stream.
 
+use addrs::program::Mode;
 use engine::events::EphemeralAction;
 use engine::plan::Action;
 
@@ -24,7 +25,11 @@ pub(crate) fn words(action: Action) -> Option<Words> {
 
 /// Returns the words for the operation on an ephemeral resource.
 pub(crate) fn ephemeral_words(action: EphemeralAction) -> Words {
+    let in_opentofu = Mode::current().is_opentofu();
     let (begins, work) = match action {
+        EphemeralAction::Open if in_opentofu => ("Opening", "Open"),
+        EphemeralAction::Renew if in_opentofu => ("Renewing", "Renew"),
+        EphemeralAction::Close if in_opentofu => ("Closing", "Close"),
         EphemeralAction::Open => ("Opening", "Opening"),
         EphemeralAction::Renew => ("Renewing", "Renewal"),
         EphemeralAction::Close => ("Closing", "Closing"),

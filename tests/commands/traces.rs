@@ -12,6 +12,10 @@ pub const TESTS: &[(&str, fn())] = &[
         collector_gets_the_spans,
     ),
     (
+        "traces::requests_to_other_hosts_have_spans_and_continue_the_trace",
+        requests_to_other_hosts_have_spans_and_continue_the_trace,
+    ),
+    (
         "traces::command_without_a_collector_succeeds",
         command_without_a_collector_succeeds,
     ),
@@ -81,6 +85,7 @@ fn collector_gets_the_spans() {
         "monoform",
         "Apply",
         "Plan phase",
+        "Plan resource instance changes",
         "Apply phase",
         "Apply resource instance changes",
         "opentofu.resource_instance.address",
@@ -110,6 +115,54 @@ fn collector_gets_the_spans() {
     assert_eq!(run(&w, &server.url(""), &variables, &["plan"]).status, 1);
     let sent = bodies.lock().expect("the bodies").clone();
     assert!(sent.len() == 2 && has(&sent[1], b"exit status 1"));
+}
+
+fn requests_to_other_hosts_have_spans_and_continue_the_trace() {
+    let (collector, bodies) = collector();
+    let parents: Arc<Mutex<Vec<String>>> = Arc::default();
+    let received = parents.clone();
+    let modules = Server::http(move |request| {
+        received
+            .lock()
+            .expect("the parents")
+            .push(request.header("traceparent").to_owned());
+        Reply::status(404)
+    });
+    let source = modules.url("/m.zip?signature=secret");
+    let main = format!("module \"m\" {{\n  source = \"{source}\"\n}}\n");
+    let w = Workspace::with(&[("main.tf", &main)]);
+    let variables = [
+        ("OTEL_TRACES_EXPORTER", "otlp"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b"),
+        ("TRACEPARENT", PARENT),
+    ];
+    assert_eq!(run(&w, &collector.url(""), &variables, &["init"]).status, 1);
+    let sent = bodies.lock().expect("the bodies").concat();
+    let path = modules.url("/m.zip");
+    for text in [
+        "HTTP GET",
+        "http.request.method",
+        "url.full",
+        &path,
+        "server.address",
+        "http.response.status_code",
+        "404 Not Found",
+    ] {
+        assert!(has(&sent, text.as_bytes()), "{text}");
+    }
+    assert!(!has(&sent, b"signature=secret"));
+    let with = std::mem::take(&mut *parents.lock().expect("the parents"));
+    assert!(
+        !with.is_empty() && with.iter().all(|parent| parent.starts_with(&format!("00-{TRACE}-"))),
+        "{with:?}"
+    );
+    // Without a trace, nothing is added to requests.
+    assert_eq!(run(&w, &collector.url(""), &[], &["init"]).status, 1);
+    let without = parents.lock().expect("the parents").clone();
+    assert!(
+        !without.is_empty() && without.iter().all(String::is_empty),
+        "{without:?}"
+    );
 }
 
 fn command_without_a_collector_succeeds() {

@@ -13,7 +13,7 @@ use tokio::sync::SemaphorePermit;
 use crate::blocks::Block;
 use crate::eval::Reported;
 use crate::eval::provider_instances::{NOT_PRESENT, ProviderUse};
-use crate::events::Event;
+use crate::events::{Event, PlanningObject};
 use crate::lanes::LanePlace;
 use crate::object_config;
 use crate::plan::Reason;
@@ -159,7 +159,13 @@ impl Planner<'_> {
             };
             planning = &own;
         }
-        match (task, planning.address.resource.mode) {
+        let events = self.context.inputs.events;
+        let span = match (&task, planning.address.resource.mode) {
+            (_, ResourceMode::List | ResourceMode::Ephemeral) => None,
+            (Task::Deposed(address, key), _) => PlanningObject::start(events, address, Some(&key.0)),
+            _ => PlanningObject::start(events, task.address(), None),
+        };
+        let result = match (task, planning.address.resource.mode) {
             (Task::Desired(address, repetition), ResourceMode::Managed) => {
                 self.managed(planning, &address, repetition).await
             }
@@ -180,7 +186,11 @@ impl Planner<'_> {
                 Ok(())
             }
             (Task::Deposed(address, key), _) => Box::pin(self.delete_deposed(planning, &address, key)).await,
+        };
+        if let Some(span) = span.filter(|_| result.is_ok()) {
+            span.complete();
         }
+        result
     }
 
     /// Returns the provider configuration of a task: the one that the resource block selects, or for an object without configuration the
