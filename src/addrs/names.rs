@@ -23,7 +23,7 @@ impl ParseError {
     }
 }
 
-/// Returns true if the text is a valid identifier of the language.
+/// Returns true if the text is a valid identifier of HCL.
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();

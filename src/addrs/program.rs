@@ -26,7 +26,7 @@ pub enum Mode {
 static MODE: OnceLock<Mode> = OnceLock::new();
 
 impl Mode {
-    /// Reads the value of [`MODE_VARIABLE`].
+    /// Reads the value of [`MODE_VARIABLE`]; `None` if no mode has that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Mode> {
         match name {

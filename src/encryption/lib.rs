@@ -114,7 +114,8 @@ impl Encryption {
     }
 
     /// Returns the encryption of the states that a `terraform_remote_state` data source reads. `name` is the name of the data source,
-    /// prefixed with the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`.
+    /// prefixed with the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`. `None` if these states are read in clear
+    /// text.
     #[must_use]
     pub fn remote_state(&self, name: &str) -> Option<&Arc<Target>> {
         let named = self.remote.iter().find(|(label, _)| &**label == name);

@@ -24,7 +24,7 @@ const HEADER: Header = Header {
 };
 const TAG: usize = 16;
 
-/// Returns the arguments of a type of method.
+/// Returns the schema of the arguments of a method type; `None` if there is no such type.
 pub(crate) fn schema(ty: &str) -> Option<BlockSchema> {
     let texts = || Type::List(Arc::new(Type::String));
     match ty {

@@ -50,7 +50,7 @@ impl Policy {
 /// - A regular file is created or replaced by a rename. A replaced file keeps its owner, if that is permitted. Symbolic links are followed,
 ///   so that a link stays a link.
 /// - Pipes, sockets, devices, and everything below `/dev` or `/proc` are written in place.
-/// - So is a regular file that cannot be replaced, because the directory cannot be written or the file is a mount point.
+/// - A regular file is written in place, too, if it cannot be replaced because the directory cannot be written or the file is a mount point.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -193,7 +193,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
     }
 }
 
-/// Returns true if a rename can put a file at this path: there is no file, or a regular file without other hard links.
+/// Returns true if a rename can put a file at this path: there is no file or a regular file, and the path is outside of `/dev` and `/proc`.
 #[must_use]
 pub fn is_replaceable(path: &Path) -> bool {
     // Paths below these directories are open files of processes, which a rename would not change.

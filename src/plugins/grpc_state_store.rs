@@ -229,7 +229,7 @@ impl GrpcStateStore {
     }
 }
 
-/// Fails with the errors of an answer. Warnings go to the log: the callers return none.
+/// Fails with the errors of an answer. Warnings go to the log, because the results of the callers have no place for them.
 fn errors(list: Vec<pb::Diagnostic>) -> Result<(), Diagnostics> {
     let problems = convert::diagnostics(list);
     if convert::has_errors(&problems) {

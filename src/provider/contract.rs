@@ -370,7 +370,7 @@ pub trait Provider: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionError {
     pub text: String,
-    /// The index of the argument at fault.
+    /// The index of the argument at fault; `None` if the error is not about one argument.
     pub argument: Option<usize>,
 }
 

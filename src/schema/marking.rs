@@ -183,7 +183,7 @@ fn walk_all(
         return;
     }
     match (value.kind(), value.ty()) {
-        // A path into a set would contain the element itself, so the mark is put on the whole set.
+        // A path into a set would contain the element itself, so attributes of its elements get the path of the set.
         (Kind::Seq(items), Type::Set(_)) => {
             for item in items.iter() {
                 let here = path.clone();

@@ -279,8 +279,8 @@ impl NestedObject {
 }
 
 impl NestedBlock {
-    /// Returns the type of the value that all blocks of this type form. If the blocks contain an `any`, the elements of
-    /// a list or map may have different types: the type is then `any`, and the value a tuple or an object.
+    /// Returns the type of the value that all blocks of this type form. If the type of a block contains `any`, the elements of a list or
+    /// map may have different types: the type is then `any`, and the value a tuple or an object.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         let object = self.block.implied_type();

@@ -107,7 +107,7 @@ impl Activity {
     }
 }
 
-/// Slot of a connection, freed when it is dropped.
+/// Slot of a connection. Dropping the `Seat` frees the slot.
 #[derive(Debug)]
 pub(crate) struct Seat {
     guests: Arc<Guests>,

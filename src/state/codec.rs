@@ -11,7 +11,7 @@ pub use crate::cipher::{Cipher, CipherError, Head, Opened};
 use crate::document;
 use crate::{FormatError, State, StateError};
 
-/// Fields by which an encrypted text is recognized.
+/// Clear-text fields of an encrypted text. Only an encrypted text has the field `encryption_version`.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]
@@ -48,7 +48,7 @@ pub fn is_sealed_plan(text: &[u8]) -> bool {
 #[derive(Clone, Debug)]
 pub struct Decoded {
     pub state: State,
-    /// True if the state should be written again, because it is not stored in the current form.
+    /// True if the state should be written again, because it is in plain text or only a fallback could decrypt it.
     pub outdated: bool,
 }
 

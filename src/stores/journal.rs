@@ -16,7 +16,7 @@ use crate::problem::{ERRORED_STATE, problem};
 /// Maximum number of addresses or files in a message.
 const NAMED: usize = 20;
 
-/// Reports the journal of an earlier run on the state that was just read, and then removes it.
+/// Reports the journal that an earlier run has left for the state that was just read, and then removes the journal.
 pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
     let Some(left) = store.journal_report() else {
         return Ok(());
@@ -45,7 +45,7 @@ fn is_needless(context: &Context<'_>, copy: &Path, state: &State) -> bool {
     rescued.has_resources() && missing(state, &rescued).is_empty()
 }
 
-/// Reads a copy of a state, if it can be read.
+/// Reads a copy of a state; `None` if there is no copy, or if it cannot be read or decrypted.
 fn read_copy(context: &Context<'_>, copy: &Path) -> Option<State> {
     let codec = context.encryption.states().ok()?;
     state::store::read_copy(copy, &codec).ok().flatten()

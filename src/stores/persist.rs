@@ -150,7 +150,7 @@ impl Results {
         }
     }
 
-    /// Saves all results so far at once. Returns true if that was done within the time limit.
+    /// Saves all results so far at once. Returns true if the attempt, successful or not, ended within the time limit.
     pub fn save(&self, limit: Duration) -> bool {
         let (answer, answered) = channel();
         self.sender.send(Message::Save(answer)).is_ok() && answered.recv_timeout(limit).is_ok()

@@ -462,7 +462,7 @@ impl Provider for GrpcProvider {
 
     async fn stop(&self) -> Result<(), Diagnostics> {
         let Some(Ok(started)) = self.started.get() else {
-            // The provider has no running operation that could be stopped.
+            // The process was not started, so it has no running operation that could be stopped.
             return Ok(());
         };
         let path = started.methods.stop;

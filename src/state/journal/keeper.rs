@@ -27,7 +27,8 @@ pub trait JournaledStore {
     /// The state cannot be written.
     fn save(&mut self, state: &State, version: &str) -> Result<(), StateError>;
 
-    /// Sets the known state without writing it to the store. The next write compares its state with the stored one, not with this one.
+    /// Sets the known state without writing it to the store. The next write then writes a new snapshot even if its state is equal to this
+    /// one.
     fn hold(&mut self, state: State);
 }
 
@@ -36,7 +37,7 @@ pub trait JournaledStore {
 pub struct Keeper {
     /// Journal of the run that has the store open.
     writer: Option<Writer>,
-    /// Journal of an earlier run, until it has been reported.
+    /// Journal of an earlier run, until it has been reported and [`Keeper::forget`] was called.
     left: Option<Left>,
     /// Snapshot from another source that is about to replace the stored one.
     expected: Option<Base>,
@@ -193,7 +194,7 @@ impl Keeper {
     /// The journal cannot be removed.
     pub fn forget(&mut self, locked: bool) -> Result<(), StateError> {
         match self.left.take_if(|left| locked && !left.awaits) {
-            // Such a journal has another name by now, or was read without the lock, so it is never removed.
+            // A journal that must not be removed has another name by now, or was read without the lock.
             Some(left) if !left.precious => recovery::forget(&left.path),
             _ => Ok(()),
         }
@@ -248,7 +249,8 @@ impl Keeper {
         }
     }
 
-    /// Makes the journal smaller if it has become large. The state must have all outcomes up to the number `included`.
+    /// Makes the journal smaller if it has become large or if writing to it has failed. The state must have all outcomes up to the number
+    /// `included`.
     pub fn compact(&self, included: u64, known: Option<&State>) {
         if let Some(journal) = self.writer.as_ref().filter(|journal| journal.wants_compaction()) {
             match Base::from_state(known) {

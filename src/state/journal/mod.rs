@@ -135,7 +135,7 @@ pub struct Outcome {
     pub answers: Answers,
 }
 
-/// Operation whose intent an outcome ends.
+/// Operation that an [`Outcome`] completes; its intent is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answers {
     /// None: the operation on the object continues.

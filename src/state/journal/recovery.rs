@@ -112,7 +112,7 @@ pub enum Outcomes {
     /// The outcomes of these instances were applied to the state.
     Replayed {
         instances: Vec<AbsResourceInstance>,
-        /// Set if the store has them, too, which requires the lock.
+        /// Set if the changed state was saved in the store, which requires the lock.
         saved: bool,
     },
     /// The journal does not know the state, and the state lacks the outcomes of these instances.

@@ -17,7 +17,7 @@ use super::{select, settings};
 use crate::session::read_source;
 use crate::{Context, Tone};
 
-/// Flags of `init` that concern the backend.
+/// Flags of `init` that concern the backend, and the migration into `cloud` workspaces.
 pub struct BackendOptions<'a> {
     /// Values of `-backend-config`: files, or settings as NAME=VALUE.
     pub settings: &'a [String],
@@ -27,7 +27,7 @@ pub struct BackendOptions<'a> {
     pub migrate: bool,
     /// `-force-copy`.
     pub force_copy: bool,
-    /// Questions can be asked (`-input`).
+    /// True if questions can be asked (`-input`).
     pub input: bool,
     /// Timeout for the locks of both states; `None` for no locks.
     pub lock: Option<Duration>,
@@ -113,7 +113,7 @@ impl Change<'_> {
         self.options.migrate || self.options.force_copy
     }
 
-    /// Removes the recorded backend, for a configuration without a block.
+    /// Changes to the local backend, for a configuration without a block: migrates the states and empties the record.
     fn to_none(&self, record: &Record) -> Result<StateBackend, Diagnostics> {
         let context = self.context;
         let Some(previous) = &self.previous else {

@@ -64,7 +64,7 @@ impl Change {
     }
 }
 
-/// Rows of a query.
+/// Result of a query: the names of the columns, and the rows.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Rows {
     pub columns: Vec<String>,

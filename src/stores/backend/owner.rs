@@ -63,7 +63,7 @@ impl Owner {
     /// Configures the provider, and adds its warnings.
     ///
     /// # Errors
-    /// The provider refuses the configuration.
+    /// A required argument is missing, or the provider refuses the configuration.
     pub(super) fn configure(&self, process: &Process, warnings: &mut Diagnostics) -> Result<(), Diagnostics> {
         let mut missing = Diagnostics::new();
         for (name, attribute) in &self.schema.block.attributes {

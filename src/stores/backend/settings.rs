@@ -59,13 +59,13 @@ pub fn decode_block(block: &Backend, schema: &Schema) -> Result<Value, Diagnosti
 /// Decodes a body as an object of the schema's type. Required settings may be missing.
 ///
 /// # Errors
-/// Something in the body is not in the schema, or has a value that does not fit.
+/// An argument or block is not in the schema, or has a value that does not fit.
 pub fn decode(body: &Body, schema: &Schema) -> Result<Value, Diagnostics> {
     let (value, problems) = decode_body(body, &lenient(&schema.block), Context::new(&Constant));
     problems.into_result(value)
 }
 
-/// Locates problems with settings in the body that the settings come from.
+/// Gives each problem the source range of its setting in `body`. Without a body, the problems stay as they are.
 pub fn located(
     problems: impl IntoIterator<Item = (Diagnostic, cty::Path)>,
     body: Option<&Body>,

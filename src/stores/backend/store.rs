@@ -273,7 +273,7 @@ impl Store {
         self.process.wait(self.process.plugin().unlock(workspace, id))
     }
 
-    /// Returns true if a workspace exists, or needs no creation.
+    /// Returns true if a workspace exists, needs no creation, or was created by this request.
     ///
     /// # Errors
     /// The store does not support a workspace with this name, or does not answer.
