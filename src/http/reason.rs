@@ -1,7 +1,7 @@
-//! Descriptions of I/O and network errors: the reasons of all failed reads, writes and connections.
+//! Descriptions of network errors: the reasons of failed connections and TLS negotiations.
 //!
-//! The texts of the operating system and of the libraries below have numbers and layers (`os error 111`, `client error
-//! (Connect)`) that help no user; here they are replaced by a description with the host and advice.
+//! The texts of the operating system and of the libraries below have numbers and layers (`os error 111`, `client error (Connect)`) that
+//! help no user; here they are replaced by a description with the host and advice.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};

@@ -178,7 +178,7 @@ fn exceptions(list: &str) -> Vec<Exception> {
     entries.filter_map(exception).collect()
 }
 
-/// Parses an entry; `None` if it has no meaning.
+/// Parses an entry; `None` if it is empty or not valid.
 fn exception(text: &str) -> Option<Exception> {
     let entry = text.to_lowercase();
     let of = |matches, port| {

@@ -300,7 +300,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// Adds the source texts of values from outside.
+    /// Adds the source texts of values from outside the test files.
     pub(crate) fn add_sources(&self, sources: SourceMap) {
         self.memory().sources.extend(sources);
     }

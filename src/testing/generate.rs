@@ -9,7 +9,7 @@ use uuid::Uuid;
 use schema::marking::without_write_only;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedObject, Nesting};
 
-/// Characters of a generated string, and its length.
+/// Characters of a generated string.
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const LENGTH: usize = 8;
 

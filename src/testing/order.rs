@@ -44,7 +44,7 @@ impl Named {
     }
 }
 
-/// Dependencies of a run on its file.
+/// Runs and variables of the file that a run depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// Runs that the run refers to, directly or through variables.

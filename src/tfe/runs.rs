@@ -31,7 +31,7 @@ pub struct RunOptions {
     pub replace: Vec<String>,
     /// Addresses of actions to invoke.
     pub invoke: Vec<String>,
-    /// Values of variables, as expressions of the language.
+    /// Values of variables, as expressions of Terraform's language.
     pub variables: BTreeMap<String, String>,
 }
 
@@ -264,7 +264,7 @@ impl Connection {
         Ok((Run::read(api::data(&document))?, Included::read(&document)))
     }
 
-    /// Reads the task stages of a run; none where the server does not know them.
+    /// Reads the task stages of a run; empty if the server does not support task stages.
     ///
     /// # Errors
     /// The request failed.

@@ -16,9 +16,9 @@ pub struct Stage {
     pub stage: String,
     /// `pending`, `running`, `passed`, `failed`, `awaiting_override`, `canceled`, `errored` or `unreachable`.
     pub status: String,
-    /// Results of the stage's tasks, where they were requested.
+    /// Results of the stage's tasks; empty unless they were requested.
     pub results: Vec<TaskResult>,
-    /// Results of the stage's policies, where they were requested.
+    /// Results of the stage's policies; empty unless they were requested.
     pub evaluations: Vec<Evaluation>,
 }
 
