@@ -23,12 +23,14 @@ pub(crate) struct Compressor {
     pub out: Bits,
     /// The length of a match that ends the search.
     nice: usize,
+    /// The maximum number of candidates of a search.
     chain: usize,
     /// The window of the text, in two halves. It moves by one half when little text is left ahead. Text before the
     /// window cannot be matched.
     window: Vec<u8>,
     /// The position of the window's beginning.
     start: usize,
+    /// The next position to compress.
     at: usize,
     /// True if the byte before `at` has no token yet. The match that begins there is in `length` and `distance`.
     pending: bool,
@@ -41,6 +43,7 @@ pub(crate) struct Compressor {
     block_start: Option<usize>,
     /// The last position of each hash.
     heads: Vec<u64>,
+    /// The previous position with the same hash, at the low bits of each position.
     before: Vec<u64>,
 }
 
