@@ -151,7 +151,7 @@ fn layers<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (
     })
 }
 
-/// Returns the first error of type `T` among the causes, including those inside I/O errors.
+/// Returns the first error of type `T` among the causes, including those inside I/O errors; `None` if there is none.
 fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e T> {
     layers(error).find_map(|layer| {
         layer.downcast_ref::<T>().or_else(|| {

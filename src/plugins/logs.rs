@@ -68,7 +68,7 @@ struct Entry<'l> {
 }
 
 impl<'l> Entry<'l> {
-    /// Parses a line: JSON as HashiCorp's logger writes it, `[LEVEL] text`, or anything else.
+    /// Parses a line: JSON as HashiCorp's logger writes it, `[LEVEL] text`, or any other text.
     fn read(line: &'l str) -> Entry<'l> {
         if line.starts_with('{')
             && let Ok(serde_json::Value::Object(mut json)) = serde_json::from_str(line)

@@ -113,7 +113,7 @@ impl Proxies {
         self
     }
 
-    /// Returns the first variable whose value is not the URL of a proxy.
+    /// Returns the first variable whose value is not the URL of a proxy; `None` if there is none.
     #[must_use]
     pub fn unusable(&self) -> Option<&str> {
         let all = [&self.http, &self.https].into_iter().flatten();

@@ -28,7 +28,8 @@ pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
     changed.unwrap_or(object)
 }
 
-/// Returns the paths of ephemeral values outside of write-only attributes. They are errors, because such values would be stored.
+/// Returns the paths of ephemeral values outside of write-only attributes. An ephemeral value there is an error, because it would be
+/// stored.
 #[must_use]
 pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     let mut out = Vec::new();

@@ -220,7 +220,7 @@ impl BlockSchema {
         })
     }
 
-    /// Returns true if the block or anything in it is deprecated.
+    /// Returns true if the block, one of its attributes or a nested block is deprecated.
     #[must_use]
     pub fn contains_deprecated(&self) -> bool {
         self.deprecated

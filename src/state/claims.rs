@@ -44,7 +44,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Returns true if these claims include all others.
+    /// Returns true if these claims include all claims of `other`.
     #[must_use]
     pub fn cover(&self, other: &Claims) -> bool {
         other.objects.is_subset(&self.objects)

@@ -78,7 +78,7 @@ pub trait SnapshotStore: Send {
         None
     }
 
-    /// Returns the report on the journal that an earlier run has left for this state.
+    /// Returns the report on the journal that an earlier run has left for this state; `None` if there is none.
     fn journal_report(&self) -> Option<&JournalReport> {
         None
     }

@@ -124,8 +124,8 @@ fn copies() -> Vec<PathBuf> {
     found
 }
 
-/// Begins the journal for a plan that changes something in a state: objects, or their recorded values. If the journal
-/// cannot be created, a warning is shown and the operation continues.
+/// Begins the journal for a plan that changes objects in a state, or their recorded values; `None` for any other plan. If the journal
+/// cannot be created, a warning is returned and the operation continues.
 pub fn begin(before: &State, plan: &Plan, store: &SharedStore, operation: &str) -> (Option<Writer>, Diagnostics) {
     if plan.graph.operations() == 0 && changes(before, &plan.prior_state).is_empty() {
         return (None, Diagnostics::new());
@@ -172,7 +172,7 @@ pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &
     }
 }
 
-/// Begins the journal of an import. If that fails, the import continues, because it changes only the state.
+/// Begins the journal of an import. If that fails, the result is `None` and the import continues, because it changes only the state.
 pub fn begin_import(store: &SharedStore, operation: &str, address: &AbsResourceInstance, by: String) -> Option<Writer> {
     let intent = Intent {
         address: address.to_string(),

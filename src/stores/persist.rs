@@ -265,7 +265,7 @@ impl Schedule {
     }
 }
 
-/// Applies the received results to the state. Returns the number of the last one.
+/// Applies the received results to the state. Returns the number of the last one; `None` if there were no results.
 fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
     // The list is taken at once, so that operations can add further results while the state is updated.
     let results = std::mem::take(&mut *received.lock().unwrap_or_else(PoisonError::into_inner));

@@ -289,7 +289,7 @@ impl<'s> StateSession<'s> {
     }
 
     /// Locks the parts of the state that a run changes, and the parts that these depend on. Then reads the state again, and reports
-    /// unfinished operations of earlier runs on these parts. Returns the state.
+    /// unfinished operations of earlier runs on these parts. Returns the state; `None` if there is none.
     ///
     /// # Errors
     /// The lock is held by another run, or the state cannot be read.

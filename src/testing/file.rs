@@ -370,7 +370,8 @@ impl<'s> FileRun<'s> {
         self.memory().planned.extend(planned);
     }
 
-    /// Returns the record of a state. If it cannot be created, the test runs with a warning.
+    /// Returns the record of a state; `None` without a storage for records. If the record cannot be created, the result is `None`, too,
+    /// with a warning.
     pub(crate) fn recorder(&self, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
         let leftovers = self.suite.leftovers?;
         if let Some(known) = self.memory().recorders.get(key) {

@@ -83,7 +83,7 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
         own_variables: named.variables.iter().filter(of_file).cloned().collect(),
         ..Needs::default()
     };
-    // Variables of the file may refer to others and to runs, on which the run then depends, too.
+    // Variables of the file may refer to other variables and to runs, on which the run then depends, too.
     let mut open: Vec<Arc<str>> = named.variables.iter().cloned().collect();
     while let Some(name) = open.pop() {
         let expr = file.variables.get(&name);

@@ -132,7 +132,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// Returns the record of a state, unless all objects of the run are mocked.
+    /// Returns the record of a state; `None` if all objects of the run are mocked, or if there is no record.
     pub(crate) fn recorder_of(&self, setting: &Setting<'_, '_>, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
         let providers = &setting.providers;
         let exist = !providers.real.is_empty() || !providers.configured.is_empty();

@@ -17,7 +17,7 @@ pub struct RunOptions {
     pub refresh: bool,
     /// Only refresh, and propose no other changes.
     pub refresh_only: bool,
-    /// Plan to destroy everything.
+    /// Plan to destroy all objects.
     pub destroy: bool,
     /// Apply the plan without confirmation; `None` for the setting of the workspace.
     pub auto_apply: Option<bool>,
@@ -110,7 +110,7 @@ pub struct Run {
     pub status: RunStatus,
     /// Set if the run's plan changes anything.
     pub has_changes: bool,
-    /// Set if the run destroys everything.
+    /// Set if the run destroys all objects.
     pub is_destroy: bool,
     /// Set if the run only refreshes the state.
     pub refresh_only: bool,

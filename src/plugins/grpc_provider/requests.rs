@@ -412,8 +412,8 @@ impl Provider for GrpcProvider {
             functions.insert(Arc::from(function), schema);
         }
         let functions = SchemaMap::from(functions);
-        // Keep the first response after the provider was configured: `call_function` takes signatures from it, so later callers
-        // must see the same ones.
+        // Keep the first response after the provider was configured: `call_function` takes signatures from it, so later callers must see
+        // the same signatures.
         Ok(self.functions.get_or_init(|| functions).clone())
     }
 

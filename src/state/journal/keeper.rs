@@ -79,7 +79,7 @@ impl Keeper {
         }
     }
 
-    /// Finds the journal that an earlier run has left for this state.
+    /// Finds the journal that an earlier run has left for this state; `None` if there is none, or if this run has begun its own journal.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -181,7 +181,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Returns the report on the journal of an earlier run, until [`Keeper::forget`] is called.
+    /// Returns the report on the journal of an earlier run, until [`Keeper::forget`] is called; `None` if no journal was found.
     #[must_use]
     pub fn report(&self) -> Option<&JournalReport> {
         self.left.as_ref().map(|left| &left.report)

@@ -46,7 +46,7 @@ impl Left {
         Text(report).to_string()
     }
 
-    /// Removes the journal, after its contents were saved elsewhere. A damaged journal is set aside instead; its new
+    /// Removes the journal, after its contents were saved elsewhere, and returns `None`. A damaged journal is renamed instead, and its new
     /// path is returned.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ impl JournalLocation {
         }
     }
 
-    /// Finds the journal for this state.
+    /// Finds the journal for this state; `None` if there is none.
     pub(super) fn find(&self, known: Option<&State>, codec: &Codec) -> Result<Option<Found>, StateError> {
         let own = recovery::find(&self.path(), codec)?;
         let JournalLocation::Among { directory, name } = self else {

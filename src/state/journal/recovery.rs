@@ -178,7 +178,8 @@ impl JournalReport {
         }
     }
 
-    /// Returns true if the report has something that the user must know.
+    /// Returns true if the report must be shown: the state lacked outcomes, an operation has not ended, or a part of the journal is
+    /// damaged.
     #[must_use]
     pub fn matters(&self) -> bool {
         self.outcomes != Outcomes::Known || !self.in_flight.is_empty() || !self.damage.is_empty()

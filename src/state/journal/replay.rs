@@ -183,7 +183,7 @@ impl Contents {
     }
 }
 
-/// Returns the key of the operation that an outcome ends.
+/// Returns the key of the operation that an outcome ends; `None` if the operation continues.
 pub(super) fn answered(outcome: &Outcome) -> Option<IntentKey> {
     let deposed = match &outcome.answers {
         Answers::Nothing => return None,

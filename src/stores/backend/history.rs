@@ -17,7 +17,7 @@ pub struct Run {
     /// `user@host`.
     pub who: String,
     pub program_version: String,
-    /// Time in RFC 3339.
+    /// Start time in RFC 3339.
     pub started_at: String,
     /// `finished`, `interrupted` or `running`.
     pub result: String,

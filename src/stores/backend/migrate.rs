@@ -291,7 +291,7 @@ pub fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<
     Ok(answered(how, question, explanation)?.trim_end() == "yes")
 }
 
-/// Asks a question.
+/// Asks a question, and returns the answer. It is an error if questions are not allowed, or if there is no answer.
 pub fn answered(how: &Migration<'_>, question: &str, explanation: &str) -> Result<String, Diagnostics> {
     if !how.input {
         return Err(Diagnostic::error(

@@ -199,7 +199,7 @@ fn argument(ty: &str, schema: &Schema, name: &str, text: &str) -> Result<(Arc<st
         )));
     };
     let wanted = attribute.implied_type();
-    // A string setting needs no quotes: otherwise users would have to quote it twice, for the shell and for the language.
+    // A string setting needs no quotes: otherwise users would have to quote it twice, for the shell and for HCL.
     if wanted == Type::String {
         return Ok((known.clone(), Value::string(text)));
     }
@@ -250,8 +250,8 @@ fn file(
         .iter()
         .map(|a| &a.name)
         .chain(body.blocks.iter().map(|b| &b.ty));
-    // Only the settings of the file are taken. The decoded object has null for all others, which must not replace the settings of the
-    // block.
+    // Only the settings of the file are taken. The decoded object has null for all other settings, which must not replace the settings of
+    // the block.
     for name in written {
         if let Some(value) = value.get(name) {
             changes.insert(Arc::from(&**name), value.clone());

@@ -16,10 +16,12 @@ use super::store::{Store, error};
 
 /// First pause between attempts to acquire a lock. Each pause is twice as long as the one before, up to the longest one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause between attempts to acquire a lock.
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
 /// First pause for a store that queues the requests for a lock, where an attempt costs little.
 const FIRST_PAUSE_IN_ORDER: Duration = Duration::from_millis(100);
+/// Longest pause for a store that queues the requests for a lock.
 const LONGEST_PAUSE_IN_ORDER: Duration = Duration::from_secs(1);
 
 /// Interval at which cancellation is checked while waiting for the lock.
@@ -213,7 +215,8 @@ impl SnapshotStore for Snapshots {
             true => (FIRST_PAUSE_IN_ORDER, LONGEST_PAUSE_IN_ORDER),
             false => (FIRST_PAUSE, LONGEST_PAUSE),
         };
-        // A queued request stays in the store's queue until the session ends, and others would wait behind it, so it is withdrawn.
+        // A queued request stays in the store's queue until the session ends, and requests of other programs would wait behind it, so it is
+        // withdrawn.
         let withdraw = || {
             if in_order {
                 let withdrawn = self

@@ -92,7 +92,7 @@ impl StorePlugin {
         }
     }
 
-    /// Returns the third-party provider that serves the store.
+    /// Returns the third-party provider that serves the store; `None` for a built-in store.
     #[must_use]
     pub fn owner(&self) -> Option<&Owner> {
         self.owner.as_deref()
