@@ -30,7 +30,7 @@ use keys::Builder;
 use settings::{Settings, TargetSettings};
 pub use target::Target;
 
-/// Programs that serve the key providers of cloud services.
+/// Programs that serve the key providers of cloud services, and the key providers that this build lacks.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     /// Command line that serves a key provider, without its last argument, the name of the key provider.

@@ -9,7 +9,7 @@ use tfe::{Run, RunStatus};
 /// Maximum size of a bookmark in bytes.
 const LIMIT: u64 = 64 * 1024;
 
-/// Contents of the file. The format is Terraform's, so that each program can apply a plan that the other one has saved.
+/// Contents of a bookmark file. The format is Terraform's, so that each program can apply a plan that the other one has saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bookmark {
     pub run_id: String,

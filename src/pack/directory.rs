@@ -43,7 +43,7 @@ pub fn tree(dir: &Path, leave: &dyn Fn(&str, bool) -> bool) -> Result<(Tree<'sta
     walk(dir, Links::Kept, leave)
 }
 
-/// Treatment of links.
+/// Treatment of symbolic links in a directory.
 #[derive(Clone, Copy)]
 enum Links {
     /// Replaced by the file or directory that they lead to, which must be inside the directory, or be the program of a provider.

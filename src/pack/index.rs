@@ -138,7 +138,7 @@ pub struct PackedModule {
     pub links: Vec<PackedLink>,
 }
 
-/// Directory of a configuration.
+/// A packed configuration: the files and links in its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedConfiguration {

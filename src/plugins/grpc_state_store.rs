@@ -317,7 +317,7 @@ impl StateStore for GrpcStateStore {
             Some("default") => WorkspaceSupport::NamedAndDefault,
             Some("by-state") => WorkspaceSupport::NamedByState,
             Some("no-default") => WorkspaceSupport::NamedWithoutDefault,
-            // Without the metadata, too, the default workspace exists only if it is listed.
+            // An answer without the metadata means, too, that the default workspace exists only if it is listed.
             _ => WorkspaceSupport::Named,
         };
         let keeps_objects = response.metadata().contains_key(proto::STATE_INQUIRIES);

@@ -44,7 +44,7 @@ pub fn is_sealed_plan(text: &[u8]) -> bool {
     Envelope::parse(text).is_some_and(|envelope| envelope.serial.is_none() && envelope.lineage.is_empty())
 }
 
-/// A state that was read from stored bytes.
+/// A state that was read from stored bytes, and whether it should be written again.
 #[derive(Clone, Debug)]
 pub struct Decoded {
     pub state: State,

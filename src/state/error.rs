@@ -128,7 +128,7 @@ pub enum ContentError {
     /// The value of an output is not of its type.
     #[error("its value does not have its type: {0}")]
     TypeMismatch(String),
-    /// The value of an output in a state of version 1, 2 or 3 cannot be converted to a Terraform value.
+    /// The value of an output in a state of version 2 or 3 cannot be converted to a Terraform value.
     #[error("{0}")]
     OldValue(String),
     /// A module has no valid address.

@@ -25,7 +25,7 @@ pub struct State {
     pub check_results: Option<Arc<[CheckResult]>>,
 }
 
-/// The value of an output of the root module.
+/// An output of the root module: its value, and whether it is sensitive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputValue {
     pub value: cty::Value,
@@ -49,7 +49,7 @@ impl ResourceState {
     }
 }
 
-/// The objects of one instance of a resource.
+/// The objects of one instance of a resource, and the key of its provider configuration.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceState {
     pub current: Option<Arc<Object>>,
@@ -84,7 +84,7 @@ impl fmt::Display for DeposedKey {
     }
 }
 
-/// Condition of an object.
+/// Status of an object, which decides whether it is replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ObjectStatus {
     #[default]

@@ -53,7 +53,7 @@ pub struct Served<'c> {
     held: BTreeMap<String, Held>,
 }
 
-/// Lock of a client.
+/// Lock of a client, and the store that holds it.
 struct Held {
     store: Box<dyn SnapshotStore>,
     info: LockInfo,

@@ -145,7 +145,7 @@ impl<'s> StateSession<'s> {
             context.warn(warning);
         }
         journal::report(&context, &mut store, state.as_ref())?;
-        // With `state push`, the replacement may be one of these copies, so no warning is given.
+        // With `state push`, the replacement may be a copy of a state that could not be saved, so no warning about such copies is given.
         if opening.replacement.is_none() {
             journal::report_copies(&context, state.as_ref(), is_file);
         }

@@ -27,7 +27,7 @@ pub(crate) struct Kept {
     pub run: usize,
 }
 
-/// Results of the runs so far.
+/// Results of the runs so far, and the values that runs share.
 #[derive(Default)]
 struct Memory {
     statuses: Vec<Status>,

@@ -39,7 +39,7 @@ pub enum ApiError {
     Failed(String),
 }
 
-/// The API of a host.
+/// Access to the API of a host: the HTTP client, the base URL and the token.
 #[derive(Clone)]
 pub(crate) struct Api {
     pub net: Client,

@@ -17,7 +17,7 @@ pub struct Product<'p> {
     pub version: &'p str,
 }
 
-/// Destination of the trace, and its attributes.
+/// Settings of a trace: its destination, the requests to it, and the attributes of the service.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Complete URL to which spans are posted.

@@ -119,7 +119,7 @@ fn bytes(value: &Value, name: &str) -> Result<Vec<u8>, ArgumentError> {
     items.iter().map(|value| byte(value).ok_or_else(invalid)).collect()
 }
 
-/// Output of a key provider.
+/// Keys that a key provider has returned.
 pub(crate) struct Keys {
     pub encryption: Vec<u8>,
     /// Key for decryption; `None` if there is nothing to decrypt.

@@ -123,7 +123,7 @@ pub struct IntentKey {
     pub provision: bool,
 }
 
-/// All objects of an instance after a change.
+/// All objects of an instance after a change, and the operation that the change ends.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub address: AbsResourceInstance,

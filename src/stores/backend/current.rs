@@ -77,9 +77,9 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<StateBa
     kind.configure(recorded, Some(&block.body))
 }
 
-/// Configures a block that has no record yet. A block `local` is used without a record. For any other backend, an error demands `init`,
-/// which records the backend and migrates existing states. If the data directory cannot be written, nothing can be recorded, so the block
-/// is used nevertheless if there is no state to migrate.
+/// Configures a block that has no record yet. Only a block `local` needs no record. For any other backend, the result is an error that
+/// demands `init`, which records the backend and migrates existing states. There is one exception: if the data directory cannot be written,
+/// nothing can be recorded, so a `backend` block is used without a record if there is no state to migrate.
 fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<StateBackend, Diagnostics> {
     if block.provider.is_some() {
         let reason = format!("Initial configuration of a state store \"{}\"", block.ty);

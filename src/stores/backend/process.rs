@@ -5,7 +5,7 @@ use std::sync::Arc;
 use provider::state_store::StateStore;
 use tokio::runtime::{Handle, Runtime};
 
-/// Connection to a plugin, and the runtime on which it runs.
+/// Connection to a plugin, and the runtime on which the connection runs.
 pub(super) struct Process {
     plugin: Arc<dyn StateStore>,
     handle: Handle,

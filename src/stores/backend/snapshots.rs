@@ -27,7 +27,7 @@ const LONGEST_PAUSE_IN_ORDER: Duration = Duration::from_secs(1);
 /// Interval at which cancellation is checked while waiting for the lock.
 const TICK: Duration = Duration::from_millis(100);
 
-/// State of one workspace of a store.
+/// State of one workspace of a store, with its lock and its journal.
 pub struct Snapshots {
     store: Arc<Store>,
     workspace: String,
