@@ -231,7 +231,7 @@ impl Transport {
             }
             let length = body.as_ref().map_or(0, Bytes::len);
             if let Some(body) = &body {
-                // Without this header, the library sends no body at all, and some servers refuse that.
+                // Without this header, the library sends a request without a body, which some servers refuse.
                 if body.is_empty() {
                     request = request.header(CONTENT_LENGTH, 0);
                 }

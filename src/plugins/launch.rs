@@ -82,7 +82,7 @@ impl Launch {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => {
                 let report = process.exit_report().await;
-                // Built-in plugins then listen on an abstract socket, which needs no directory.
+                // Without a directory, built-in plugins listen on an abstract socket.
                 let hint = if homeless && !self.own { NO_PLACE } else { "" };
                 return Err(self.failure(&format!(
                     "It ended, or closed its standard output, before it printed its address. {report}{hint}"

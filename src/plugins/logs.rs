@@ -114,7 +114,7 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// Returns the host that a built-in plugin waits for, if the line is its message about that.
+/// Returns the host that a built-in plugin waits for; `None` if the line is not its message about a wait.
 #[must_use]
 pub fn waiting_for(line: &str) -> Option<String> {
     // The marker is searched for first, because parsing every line as JSON would take more time.

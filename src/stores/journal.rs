@@ -30,7 +30,7 @@ pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Optio
         }
         let warning = Diagnostic::warning(left.summary(), detail);
         context.warn(warning);
-        // The report must be on the screen before the journal is removed, because it is the only other record of the contents.
+        // The report must be on the screen before the journal is removed, because then it is the only record of the journal's contents.
         context.console.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))

@@ -51,7 +51,7 @@ struct Received {
 }
 
 /// Message to the thread. Results are in a shared list, because a message would wake the thread for each of thousands of results, although
-/// it needs them only when a write is due.
+/// the thread needs the results only when a write is due.
 enum Message {
     /// The first result has been added to the list.
     Received,
@@ -106,7 +106,7 @@ impl ResultSink for Results {
         if let Some(journal) = &self.journal
             && let Err(why) = journal.sync().await
         {
-            // No other operation begins after this failure, and the end of the apply saves the state or reports why it cannot.
+            // No other operation begins after this failure, and the end of the apply saves the state or reports why it cannot be saved.
             tracing::warn!("{why}");
         }
     }

@@ -103,7 +103,7 @@ impl<'s> StateSession<'s> {
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
     pub fn open(context: Context<'s>, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
-        // The form is determined first, because results that cannot be encrypted could not be saved.
+        // The codec is determined first, because results that cannot be encrypted could not be saved.
         let codec = context.encryption.states()?;
         if codec.cipher().is_some() {
             context.encryption.prepare_states()?;
@@ -135,7 +135,8 @@ impl<'s> StateSession<'s> {
             let waiting = while_locking(&context, opening.cancelled);
             store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
         }
-        // This must precede the read, which would otherwise save the results of a journal in the state that is about to be replaced.
+        // The snapshot must be announced before the read, which would otherwise save the results of a journal in the state that is about to
+        // be replaced.
         if let Some(snapshot) = opening.replacement {
             store.expect_snapshot(snapshot).map_err(|e| problem(&e))?;
         }

@@ -118,7 +118,7 @@ impl<'s> FileRun<'s> {
         if self.suite.stop.is_cancelled() {
             self.tell_interrupted();
         }
-        // Closed last, because the destruction needs the configured providers, too.
+        // The providers are closed last, because the destruction needs the configured ones, too.
         self.close().await;
         let (diagnostics, runs) = {
             let mut memory = self.memory();

@@ -107,7 +107,7 @@ impl<'s> FileRun<'s> {
             variables,
         };
         if problems.has_errors() {
-            // A mistake in the module is the likely cause, and more useful than an error about missing values.
+            // A mistake in the module is the likely cause, and its report is more useful than an error about missing values.
             let invalid = self.validate(&setting).await;
             done.diagnostics
                 .extend(if invalid.has_errors() { invalid } else { problems });

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 /// The media type of JSON:API.
 const JSON_API: &str = "application/vnd.api+json";
 
-/// Retries of a request: with their pauses, they take some minutes.
+/// Maximum number of retries of a request. With the pauses between them, they take some minutes.
 const RETRIES: u64 = 12;
 
 /// Maximum size of a JSON:API document in bytes.

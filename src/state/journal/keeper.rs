@@ -113,8 +113,8 @@ impl Keeper {
         store.keeper().settle(recovered)
     }
 
-    /// Decides what a journal means for a state. Returns `None` if a running program without the lock is writing the journal, which must
-    /// then not be touched.
+    /// Decides what a journal means for a state. Returns `None` if this program holds the lock and another running program is writing the
+    /// journal, which must then not be touched.
     ///
     /// # Errors
     /// The state has a value that cannot be stored.

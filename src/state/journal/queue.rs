@@ -1,4 +1,4 @@
-//! Queue of records to be written to a journal, and tickets, with which tasks and threads wait for them.
+//! Queue of records to be written to a journal, and tickets, with which tasks and threads wait until a record is durable.
 //!
 //! A record with a ticket is not written at once. All other tasks that are ready run first, because they may add records as well. While
 //! many operations run, records wait a little longer, so that one synchronization covers many of them.

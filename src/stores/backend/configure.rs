@@ -196,8 +196,8 @@ impl Change<'_> {
                 migrate(&self.migration, &of_saved(context, saved)?, &backend)?;
             }
             None => self.bring_local_states(&backend)?,
-            // The record is written after this: after a migration that fails or is refused, the old record remains, so that init can be run
-            // again.
+            // The record is written after the migration. If the migration fails or is refused, the old record remains, so that init can be
+            // run again.
         }
         let saved = Saved {
             provider,
@@ -285,7 +285,7 @@ impl Change<'_> {
         let (noun, ty) = (saved.noun(), saved.ty.clone());
         record.backend = Some(saved);
         record.write(context.data_dir)?;
-        // For HCP Terraform, the last message of `init` reports this.
+        // For HCP Terraform, the last message of `init` reports the success.
         if ty == CLOUD && noun == "backend" {
             return Ok(());
         }
