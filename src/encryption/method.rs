@@ -88,8 +88,8 @@ struct Output {
 }
 
 impl Method {
-    /// Builds the encryption method of type `ty` from the arguments of its block. The caller has checked that the type exists: any
-    /// other builds [`Method::Unencrypted`].
+    /// Builds the encryption method of type `ty` from the arguments of its block. The caller has checked that the type exists: any other
+    /// type builds [`Method::Unencrypted`].
     pub fn build(ty: &str, arguments: &Arguments) -> Result<Method, MethodError> {
         match ty {
             "aes_gcm" => {

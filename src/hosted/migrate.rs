@@ -60,7 +60,7 @@ pub fn migrate(
     }
 }
 
-/// Migrates all workspaces. The user enters a pattern for the new names.
+/// Migrates all workspaces. The user enters a pattern for the new names, unless the old backend has a prefix for them.
 fn all(
     context: &Context<'_>,
     pair: &Pair<'_>,

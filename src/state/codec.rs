@@ -97,7 +97,7 @@ impl Codec {
     /// Reads a stored state; `None` if there are no bytes, as for a state that was never written.
     ///
     /// # Errors
-    /// The bytes are not a state, or cannot be decrypted.
+    /// The bytes are not a state, cannot be decrypted, or must be encrypted and are not.
     pub fn decode(&self, stored: &[u8]) -> Result<Option<Decoded>, FormatError> {
         let Some(cipher) = self.0.as_ref().filter(|_| !stored.is_empty()) else {
             return match document::decode(stored) {

@@ -61,7 +61,7 @@ fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
 }
 
 /// Warns of copies of states that earlier runs could not write to their store, if a copy has objects that the stored state does not have.
-/// Copies that are older than the stored state are ignored, because later runs have continued without them.
+/// Copies of other states are ignored, as are copies that are older than the stored state, because later runs have continued without them.
 pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool) {
     let empty = State::new();
     let state = state.unwrap_or(&empty);
@@ -172,7 +172,8 @@ pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &
     }
 }
 
-/// Begins the journal of an import. If that fails, the result is `None` and the import continues, because it changes only the state.
+/// Begins the journal of an import. If that fails, or the store has no journals, the result is `None` and the import continues, because it
+/// changes only the state.
 pub fn begin_import(store: &SharedStore, operation: &str, address: &AbsResourceInstance, by: String) -> Option<Writer> {
     let intent = Intent {
         address: address.to_string(),

@@ -89,7 +89,7 @@ impl Kept {
 }
 
 impl GrpcProvider {
-    /// Returns the description of the provider, requested from its process if it is not known.
+    /// Requests the description of the provider from its process, and stores it for later runs.
     pub(super) async fn describe(&self) -> Result<Description, Diagnostics> {
         let started = self.started().await?;
         let answer = Arc::new(self.ask(started).await?);

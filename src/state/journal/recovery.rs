@@ -27,7 +27,7 @@ pub struct Found {
     pub alive: bool,
 }
 
-/// Reads the journal at a path, if there is one.
+/// Reads the journal at a path; `None` if there is no regular file.
 pub(crate) fn find(path: &Path, codec: &Codec) -> Result<Option<Found>, StateError> {
     let cannot = |e| StateError::io("cannot read the journal", path, e);
     match fs::symlink_metadata(path) {

@@ -153,7 +153,7 @@ impl Change<'_> {
         Ok(StateBackend::default())
     }
 
-    /// Changes to the backend of the configured block.
+    /// Connects to the backend of the configured block. If the block differs from the record, migrates the states and writes the record.
     fn to_block(
         &self,
         mut record: Record,

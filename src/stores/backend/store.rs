@@ -106,7 +106,7 @@ impl StorePlugin {
     /// Configures the store. Problems are located in the body that the configuration comes from.
     ///
     /// # Errors
-    /// The store refuses the configuration.
+    /// A required setting is missing, or the store refuses the configuration.
     pub fn configure(self, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
         // Missing settings are checked here and not by the plugin, because the message refers to the block and to -backend-config.
         let missing = settings::missing(&self.ty, &self.schema, &config, body);
