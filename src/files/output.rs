@@ -158,7 +158,8 @@ impl Seek for Output {
 
 /// Writes a whole file.
 ///
-/// # Errors Those of [`Output::create`] and [`Output::commit`].
+/// # Errors
+/// Those of [`Output::create`] and [`Output::commit`].
 pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     let mut output = Output::create(path, policy)?;
     output.write_all(contents)?;
@@ -167,7 +168,8 @@ pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
 
 /// Writes a whole file in place of an existing file or link of that name. Links are not followed.
 ///
-/// # Errors Returns an error if the file cannot be written. A link that cannot be replaced is then unchanged.
+/// # Errors
+/// Returns an error if the file cannot be written. A link that cannot be replaced is then unchanged.
 pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
     let written = begin(path, policy, old.as_ref()).and_then(|mut new| {

@@ -79,7 +79,7 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
 pub enum TlsProblem {
     /// The authority that signed the server's certificate is not trusted.
     UnknownIssuer,
-    /// The server's certificate has expired, or is for other names.
+    /// Another fault of the server's certificate: it has expired, for example, or is for other names.
     Certificate,
     /// Any other failure, such as a protocol version or client certificate that was refused.
     Protocol,

@@ -179,7 +179,8 @@ impl Transport {
         builder.build().map_err(|e| failed(&e))
     }
 
-    /// Returns the route to the server of a URL: through a proxy of the environment, or directly.
+    /// Returns the route to the server of a URL: through a proxy of the rules, or directly. A proxy for all requests ([`Proxy::Always`]) is
+    /// not considered.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
         match &self.settings.proxy {

@@ -184,7 +184,8 @@ impl Client {
 
     /// Returns the token for a host; `None` if there is none. The failure of a credentials helper is reported, and counts as no token.
     ///
-    /// # Errors Returns an error if the token has a character that cannot be sent.
+    /// # Errors
+    /// Returns an error if the token has a character that cannot be sent.
     pub async fn token(&self, host: &Host) -> Result<Option<Token>, Error> {
         let settings = &self.0.settings;
         for (tokens, source) in [

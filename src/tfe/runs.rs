@@ -288,7 +288,7 @@ impl Connection {
     /// Confirms a run, so that its plan is applied.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn apply_run(&self, run: &str) -> Result<(), ApiError> {
         self.act(run, "apply").await
     }
@@ -296,7 +296,7 @@ impl Connection {
     /// Discards a run that waits for confirmation.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn discard_run(&self, run: &str) -> Result<(), ApiError> {
         self.act(run, "discard").await
     }
@@ -304,7 +304,7 @@ impl Connection {
     /// Cancels a running run.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn cancel_run(&self, run: &str) -> Result<(), ApiError> {
         self.act(run, "cancel").await
     }

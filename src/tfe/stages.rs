@@ -151,7 +151,7 @@ impl Connection {
     /// Overrides the failures of a stage.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn override_stage(&self, id: &str) -> Result<(), ApiError> {
         let path = format!("task-stages/{}/actions/override", part(id));
         self.api.post(&path, &json!({})).await.map(drop)

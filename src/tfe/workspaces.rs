@@ -313,7 +313,7 @@ impl Connection {
     /// Deletes a workspace with its state. Succeeds if the workspace no longer exists.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn delete(&self, name: &str) -> Result<(), ApiError> {
         match self.api.delete(&self.path(&format!("workspaces/{}", part(name)))).await {
             Err(ApiError::NotFound) => Ok(()),

@@ -32,7 +32,7 @@ const PREFIX: usize = 16;
 const HEADER: usize = PREFIX + 32;
 /// Maximum length of the index in bytes, for reading and writing. The largest providers need less than a tenth of the limit.
 const MAX_INDEX: usize = 16 << 20;
-/// Maximum length of all schemas in bytes, with the same margin.
+/// Maximum length of all schemas in bytes, for reading and writing. The largest providers need less than a tenth of the limit.
 const MAX_SCHEMAS: u64 = 256 << 20;
 /// Length of the checksum of each schema, in bytes.
 const SUM: usize = 16;
