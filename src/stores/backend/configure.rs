@@ -176,7 +176,8 @@ impl Change<'_> {
             if saved.hash == hash && self.options.settings.is_empty() {
                 return connect(kind, recorded);
             }
-            // The settings are the same, but have moved from the command line into the block, so only the hash is updated.
+            // The settings are the recorded ones, but may have moved between the command line and the block, so at most the hash is
+            // updated.
             if recorded == merged && kind.change(saved).is_none() {
                 let backend = connect(kind, recorded)?;
                 if saved.hash != hash {
