@@ -36,7 +36,7 @@ const SCHEMA_CHANGES: &[(&str, &str, &str, u64)] = &[
 pub enum Kind {
     /// Provider of the public registry's `hashicorp` namespace.
     Provider,
-    /// Provider that is part of the language.
+    /// Provider that is part of Terraform: `terraform.io/builtin/NAME`.
     LanguageProvider,
     Provisioner,
     /// State store, which configurations call a backend.

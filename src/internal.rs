@@ -200,7 +200,7 @@ enum LinkError {
     Link(PathBuf, #[source] std::io::Error),
 }
 
-/// Makes the links and returns the text to print.
+/// Makes the links to the built-in providers below a directory, and returns the text to print.
 fn link(dir: &Path) -> Result<String, LinkError> {
     let executable = own_executable();
     let platform = addrs::platform::Platform::current().to_string();

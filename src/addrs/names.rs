@@ -23,7 +23,7 @@ impl ParseError {
     }
 }
 
-/// Returns true if the text is a valid identifier of the language.
+/// Returns true if the text is a valid identifier of HCL.
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
@@ -102,8 +102,8 @@ pub(crate) fn provider_type(text: &str) -> Result<String, ParseError> {
     })
 }
 
-/// Converts a part of a provider's address to lower case. Returns `None` unless it consists of letters, digits, and these signs between
-/// them.
+/// Converts a part of a provider's address to lower case. Returns `None` unless it consists of letters and digits, with the characters of
+/// `signs` between them.
 fn normalized(text: &str, signs: &[char]) -> Option<String> {
     let lower = text.to_lowercase();
     let valid = !lower.is_empty()

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// The version of Terraform that the program reports for the language, states, plans and JSON output.
+/// The version of Terraform that the program reports for the configuration language, states, plans and JSON output.
 pub const TERRAFORM_VERSION: &str = "1.16.0";
 
 /// The version of OpenTofu that the program reports in OpenTofu mode.
@@ -26,7 +26,7 @@ pub enum Mode {
 static MODE: OnceLock<Mode> = OnceLock::new();
 
 impl Mode {
-    /// Reads the value of [`MODE_VARIABLE`].
+    /// Reads the value of [`MODE_VARIABLE`]; `None` if no mode has that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Mode> {
         match name {
@@ -64,13 +64,13 @@ impl Mode {
         self == Mode::OpenTofu
     }
 
-    /// Returns true if the language includes the features that only OpenTofu has.
+    /// Returns true if the configuration language includes the features that only OpenTofu has.
     #[must_use]
     pub fn has_opentofu(self) -> bool {
         self != Mode::Terraform
     }
 
-    /// Returns the version that this mode reports for the language, states, plans and JSON output.
+    /// Returns the version that this mode reports for the configuration language, states, plans and JSON output.
     #[must_use]
     pub fn version(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Mode {
     }
 }
 
-/// Returns the version that the program reports for the language, states, plans and JSON output.
+/// Returns the version that the program reports for the configuration language, states, plans and JSON output.
 #[must_use]
 pub fn core_version() -> &'static str {
     Mode::current().version()

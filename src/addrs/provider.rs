@@ -61,7 +61,7 @@ impl Provider {
         }
     }
 
-    /// Returns true if the provider is part of the language.
+    /// Returns true if the provider is built into Terraform: its address is `terraform.io/builtin/NAME`.
     #[must_use]
     pub fn is_builtin(&self) -> bool {
         &*self.host == BUILTIN_HOST && &*self.namespace == "builtin"

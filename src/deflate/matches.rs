@@ -21,14 +21,16 @@ const NOWHERE: u64 = u64::MAX;
 pub(crate) struct Compressor {
     /// The stream so far, without the bytes that were flushed from its front.
     pub out: Bits,
-    /// The limits of a search: the length of a match that ends it, and the number of candidates.
+    /// The length of a match that ends the search.
     nice: usize,
+    /// The maximum number of candidates of a search.
     chain: usize,
     /// The window of the text, in two halves. It moves by one half when little text is left ahead. Text before the
     /// window cannot be matched.
     window: Vec<u8>,
-    /// The position of the window's beginning, and the next position.
+    /// The position of the window's beginning.
     start: usize,
+    /// The next position to compress.
     at: usize,
     /// True if the byte before `at` has no token yet. The match that begins there is in `length` and `distance`.
     pending: bool,
@@ -39,9 +41,9 @@ pub(crate) struct Compressor {
     /// Position at which the text of `tokens` begins. `None` once that text has left the window: the block can then no
     /// longer be stored without compression.
     block_start: Option<usize>,
-    /// `heads` has the last position of each hash. `before` has, at the low bits of a position, the previous position
-    /// with the same hash.
+    /// The last position of each hash.
     heads: Vec<u64>,
+    /// The previous position with the same hash, at the low bits of each position.
     before: Vec<u64>,
 }
 
@@ -166,7 +168,7 @@ impl Compressor {
         (previous != NOWHERE).then_some(previous as usize)
     }
 
-    /// Returns the length and distance of the longest match at a position, the nearest of several.
+    /// Returns the length and distance of the longest match at a position, the nearest of several; `None` if there is no match.
     fn longest(&self, at: usize, mut candidate: usize) -> Option<(usize, usize)> {
         let text = &self.window[..];
         let here = &text[at - self.start..text.len().min(at - self.start + LONGEST)];

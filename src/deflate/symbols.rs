@@ -1,7 +1,8 @@
 //! Symbols and tokens of a compressed text.
 
-/// The number of symbols for literals and lengths, and for distances.
+/// The number of symbols for literals and lengths.
 pub(crate) const LITERALS: usize = 286;
+/// The number of symbols for distances.
 pub(crate) const DISTANCES: usize = 30;
 
 /// A literal byte or a match.

@@ -56,7 +56,7 @@ impl Sealed {
         serde_json::to_vec(&document).map_err(|e| CipherError(e.to_string()))
     }
 
-    /// Reads a document.
+    /// Parses the document of an encrypted text.
     pub fn read(text: &[u8]) -> Result<Sealed, CipherError> {
         let invalid = |why: String| CipherError(format!("invalid data format for decryption: {why}"));
         let document: Read = serde_json::from_slice(text).map_err(|e| invalid(::files::json_reason(e)))?;

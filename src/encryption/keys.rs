@@ -16,7 +16,7 @@ use crate::method::{self, Method};
 use crate::providers::{Arguments, KeyProvider, Keys, ProviderError};
 use crate::settings::{Component, Settings, key_provider_references};
 
-/// What a method is built for.
+/// Purpose for which a method is built.
 #[derive(Clone, Copy)]
 pub(crate) enum Mode<'m> {
     /// Encryption, with new keys.
@@ -130,7 +130,7 @@ impl Builder {
         if problems.has_errors() {
             return Err(problems);
         }
-        // Everything here is secret, so sensitivity marks have no use.
+        // All values of key providers and methods are secret, so sensitivity marks have no use.
         let value = value.unmark_deep().0;
         if !value.is_wholly_known() {
             let problem = Diagnostic::error(

@@ -30,7 +30,7 @@ use keys::Builder;
 use settings::{Settings, TargetSettings};
 pub use target::Target;
 
-/// Programs that serve the key providers of cloud services.
+/// Programs that serve the key providers of cloud services, and the key providers that this build lacks.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     /// Command line that serves a key provider, without its last argument, the name of the key provider.
@@ -114,7 +114,8 @@ impl Encryption {
     }
 
     /// Returns the encryption of the states that a `terraform_remote_state` data source reads. `name` is the name of the data source,
-    /// prefixed with the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`.
+    /// prefixed with the names and keys of its modules: `NAME`, `MODULE.NAME`, `MODULE.NAME[KEY]`. `None` if these states are read in clear
+    /// text.
     #[must_use]
     pub fn remote_state(&self, name: &str) -> Option<&Arc<Target>> {
         let named = self.remote.iter().find(|(label, _)| &**label == name);

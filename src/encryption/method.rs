@@ -24,7 +24,7 @@ const HEADER: Header = Header {
 };
 const TAG: usize = 16;
 
-/// Returns the arguments of a type of method.
+/// Returns the schema of the arguments of a method type; `None` if there is no such type.
 pub(crate) fn schema(ty: &str) -> Option<BlockSchema> {
     let texts = || Type::List(Arc::new(Type::String));
     match ty {
@@ -88,8 +88,8 @@ struct Output {
 }
 
 impl Method {
-    /// Builds the encryption method of type `ty` from the arguments of its block. The caller has checked that the type exists: any
-    /// other builds [`Method::Unencrypted`].
+    /// Builds the encryption method of type `ty` from the arguments of its block. The caller has checked that the type exists: any other
+    /// type builds [`Method::Unencrypted`].
     pub fn build(ty: &str, arguments: &Arguments) -> Result<Method, MethodError> {
         match ty {
             "aes_gcm" => {

@@ -168,7 +168,7 @@ impl Settings {
     }
 }
 
-/// Returns the type and the name in a reference `ROOT.TYPE.NAME`. In JSON, a reference may be a string.
+/// Returns the type and the name in a reference `ROOT.TYPE.NAME`; `None` for any other expression. In JSON, a reference may be a string.
 pub(crate) fn address(expr: &Expr, root: &str) -> Option<(Arc<str>, Arc<str>)> {
     match expr {
         Expr::Json(json) => address(&syntax::json::unquoted(json.node())?.0, root),

@@ -1,4 +1,4 @@
-//! Environment variables. Only `main` reads those of the process, and passes them on, so that tests can use others.
+//! Environment variables. Only `main` reads the variables of the process, and passes them on, so that tests can use other variables.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

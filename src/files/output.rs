@@ -50,7 +50,7 @@ impl Policy {
 /// - A regular file is created or replaced by a rename. A replaced file keeps its owner, if that is permitted. Symbolic links are followed,
 ///   so that a link stays a link.
 /// - Pipes, sockets, devices, and everything below `/dev` or `/proc` are written in place.
-/// - So is a regular file that cannot be replaced, because the directory cannot be written or the file is a mount point.
+/// - A regular file is written in place, too, if it cannot be replaced because the directory cannot be written or the file is a mount point.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -158,7 +158,8 @@ impl Seek for Output {
 
 /// Writes a whole file.
 ///
-/// # Errors Those of [`Output::create`] and [`Output::commit`].
+/// # Errors
+/// Those of [`Output::create`] and [`Output::commit`].
 pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     let mut output = Output::create(path, policy)?;
     output.write_all(contents)?;
@@ -167,7 +168,8 @@ pub fn replace(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
 
 /// Writes a whole file in place of an existing file or link of that name. Links are not followed.
 ///
-/// # Errors Returns an error if the file cannot be written. A link that cannot be replaced is then unchanged.
+/// # Errors
+/// Returns an error if the file cannot be written. A link that cannot be replaced is then unchanged.
 pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<()> {
     let old = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
     let written = begin(path, policy, old.as_ref()).and_then(|mut new| {
@@ -193,7 +195,7 @@ pub fn replace_here(path: &Path, contents: &[u8], policy: Policy) -> io::Result<
     }
 }
 
-/// Returns true if a rename can put a file at this path: there is no file, or a regular file without other hard links.
+/// Returns true if a rename can put a file at this path: there is no file or a regular file, and the path is outside of `/dev` and `/proc`.
 #[must_use]
 pub fn is_replaceable(path: &Path) -> bool {
     // Paths below these directories are open files of processes, which a rename would not change.

@@ -9,7 +9,7 @@ use tfe::{Run, RunStatus};
 /// Maximum size of a bookmark in bytes.
 const LIMIT: u64 = 64 * 1024;
 
-/// Contents of the file. The format is Terraform's, so that each program can apply a plan that the other one has saved.
+/// Contents of a bookmark file. The format is Terraform's, so that each program can apply a plan that the other one has saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bookmark {
     pub run_id: String,
@@ -25,7 +25,7 @@ impl Bookmark {
         }
     }
 
-    /// Returns true if a file has the form of a bookmark, valid or not.
+    /// Returns true if a file is a small JSON document with the field `remote_plan_format`. The other fields may be invalid.
     #[must_use]
     pub fn is(path: &Path) -> bool {
         document(path).is_some_and(|document| document.get("remote_plan_format").is_some())
@@ -58,8 +58,7 @@ impl Bookmark {
         Ok(Bookmark::new(run, hostname))
     }
 
-    /// # Errors
-    /// The file cannot be written.
+    /// Writes the bookmark to a file.
     pub fn write(&self, path: &Path) -> Result<(), Diagnostic> {
         let document = json!({"remote_plan_format": 1, "run_id": self.run_id, "hostname": self.hostname});
         // The file contains no secrets: applying the plan requires a token for the host.

@@ -98,7 +98,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Waits for the policy checks, and shows their results. Asks whether to override soft failures.
+    /// Waits for the policy checks, and shows their results. An apply asks whether to override a soft failure; a plan ends with it.
     pub(crate) async fn policies(&self, run: &Run) -> Step<()> {
         self.output.line(format!("\n{RULE}\n"));
         let connection = &self.hosted.connection;

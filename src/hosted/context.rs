@@ -1,4 +1,4 @@
-//! What this crate needs from the command that starts a run, as interfaces.
+//! Interfaces of the services and settings that this crate needs from the command that starts a run.
 
 use std::path::Path;
 

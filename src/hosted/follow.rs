@@ -22,7 +22,7 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Prints the command that applies the plan.
+    /// Prints how to apply the plan. Prints nothing in machine-readable output, in automation, or if the run has failed or was canceled.
     fn next_step(&self, run: &Run) {
         let ended = matches!(
             run.status,
@@ -135,7 +135,7 @@ impl Remote<'_> {
         .into())
     }
 
-    /// Starts a run and follows it until its plan and the checks after it have ended.
+    /// Uploads the configuration, starts a run, and follows the run until its plan and the checks of that plan have ended.
     async fn plan(&self, mut options: RunOptions) -> Step<Run> {
         self.header(if self.request.verb == Verb::Plan {
             "plan"

@@ -152,7 +152,7 @@ impl Remote<'_> {
     }
 }
 
-/// Parses a line as an event.
+/// Parses a line as an event; `None` if it is not one.
 fn event(line: &str) -> Option<Json> {
     let document: Json = serde_json::from_str(line.trim()).ok()?;
     document.get("@message").is_some().then_some(document)

@@ -60,7 +60,7 @@ pub fn migrate(
     }
 }
 
-/// Migrates all workspaces. The user enters a pattern for the new names.
+/// Migrates all workspaces. The user enters a pattern for the new names, unless the old backend has a prefix for them.
 fn all(
     context: &Context<'_>,
     pair: &Pair<'_>,
@@ -111,7 +111,7 @@ fn all(
     Ok(true)
 }
 
-/// Returns the common prefix of the workspaces of a `backend "remote"`.
+/// Returns the common prefix of the workspaces of a `backend "remote"`; `None` for another backend, or without a prefix.
 fn prefix(context: &Context<'_>, from: &StateBackend) -> Result<Option<String>, Diagnostics> {
     let StateBackend::Store(store) = from else {
         return Ok(None);

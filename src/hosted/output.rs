@@ -54,7 +54,7 @@ impl<'s> Output<'s> {
         self.line(coloured(line, self.style().on));
     }
 
-    /// Prints a line that is already an event. Returns false if the output is for people, which prints nothing.
+    /// Prints a line that is already an event. If the output is for people, prints nothing and returns false.
     pub fn event(&self, line: &str) -> bool {
         let to_program = self.context.console.stream.is_some();
         if to_program {

@@ -49,7 +49,7 @@ pub struct Request<'a> {
     pub saved_here: bool,
 }
 
-/// Reason why the steps of a run have ended.
+/// Reason why a run was not followed to its end.
 pub(crate) enum Ended {
     Stopped,
     Failed(Diagnostics),

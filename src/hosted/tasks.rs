@@ -9,11 +9,12 @@ use crate::output::RULE;
 use crate::run::{Ended, Remote, Step};
 use crate::waiting::{elapsed, pause};
 
-/// Shortest and longest pause between two requests for a stage.
+/// Shortest pause between two requests for a stage.
 const FIRST_PAUSE: Duration = Duration::from_secs(4);
+/// Longest pause between two requests for a stage.
 const LONGEST_PAUSE: Duration = Duration::from_secs(12);
 
-/// Parts of a stage that have been shown.
+/// Parts of a stage that have been shown, and the time when waiting for it began.
 struct Shown {
     started: Instant,
     results: bool,

@@ -80,7 +80,7 @@ fn root(current: &Path, working_directory: &str) -> PathBuf {
         .components()
         .filter(|c| !matches!(c, std::path::Component::CurDir))
         .collect();
-    // If the current directory does not end in the workspace's working directory, it is uploaded as it is.
+    // If the current directory does not end in the workspace's working directory, the current directory itself is uploaded.
     let mut root = current;
     if current.ends_with(&inside) {
         for _ in inside.components() {

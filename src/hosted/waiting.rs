@@ -16,7 +16,7 @@ pub(crate) fn pause(first: Duration, longest: Duration, n: u32) -> Duration {
     first.mul_f64(2_f64.powf(f64::from(n.min(50)) / 5.0)).min(longest)
 }
 
-/// Returns the pauses of most waits.
+/// Returns the n-th pause of most waits, from one to three seconds.
 pub(crate) fn usual_pause(n: u32) -> Duration {
     pause(Duration::from_secs(1), Duration::from_secs(3), n)
 }
@@ -38,7 +38,7 @@ impl Patience {
         }
     }
 
-    /// Returns the elapsed time as text if a reminder is due.
+    /// If a reminder is due, returns the elapsed time as text, which is empty for the first reminder.
     pub fn remind(&mut self) -> Option<String> {
         if std::mem::take(&mut self.first) {
             return Some(String::new());

@@ -38,7 +38,8 @@ pub fn may_be(data_dir: &str) -> bool {
 }
 
 /// Finds the selected workspace, if the recorded backend is `remote` or `cloud` and its block is unchanged, regardless of the execution
-/// mode of the workspace.
+/// mode of the workspace. Returns `None` for other backends, and if the name of the workspace is invalid. With `backend "remote"` and a
+/// workspace name, a missing workspace is created.
 ///
 /// # Errors
 /// The settings are invalid, or the server cannot be reached.

@@ -39,7 +39,8 @@ pub enum SignError {
 /// Signs a request. Returns its headers including the signature, without `Host`, which the transport
 /// adds.
 ///
-/// # Errors Returns an error if the URL cannot be signed, or if the credentials have expired.
+/// # Errors
+/// Returns an error if the URL cannot be signed, or if the credentials have expired.
 pub fn signed(
     scope: Scope<'_>,
     credential: &Credential,
@@ -54,7 +55,8 @@ pub fn signed(
 
 /// Returns the URL of a GET request with a signature in its query, which is valid for this duration.
 ///
-/// # Errors Returns an error if the URL cannot be signed, or if the credentials expire earlier.
+/// # Errors
+/// Returns an error if the URL cannot be signed, or if the credentials expire earlier.
 pub fn presigned(scope: Scope<'_>, credential: &Credential, url: &Url, valid: Duration) -> Result<Url, SignError> {
     let parts = sign(scope, credential, (&Method::GET, url, HeaderMap::new()), Some(valid))?;
     Ok(Url::parse(&parts.uri.to_string())?)

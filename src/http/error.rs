@@ -119,8 +119,8 @@ impl Error {
         matches!(self, Error::Unreachable { .. } | Error::Timeout { .. })
     }
 
-    /// Returns true if another try may succeed: no connection was made, or it broke. A host that accepts a
-    /// connection and then sends nothing is not tried again.
+    /// Returns true if another try may succeed: no connection was made, or the connection broke. A host that accepts a connection and then
+    /// sends nothing is not tried again.
     #[must_use]
     pub fn worth_another_try(&self) -> bool {
         matches!(

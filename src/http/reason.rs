@@ -1,7 +1,7 @@
-//! Descriptions of I/O and network errors: the reasons of all failed reads, writes and connections.
+//! Descriptions of network errors: the reasons of failed connections and TLS negotiations.
 //!
-//! The texts of the operating system and of the libraries below have numbers and layers (`os error 111`, `client error
-//! (Connect)`) that help no user; here they are replaced by a description with the host and advice.
+//! The texts of the operating system and of the libraries below have numbers and layers (`os error 111`, `client error (Connect)`) that
+//! help no user; here they are replaced by a description with the host and advice.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -79,7 +79,7 @@ pub(crate) fn connection_reason(url: &Url, error: &(dyn StdError + 'static), pro
 pub enum TlsProblem {
     /// The authority that signed the server's certificate is not trusted.
     UnknownIssuer,
-    /// The server's certificate has expired, or is for other names.
+    /// Another fault of the server's certificate: it has expired, for example, or is for other names.
     Certificate,
     /// Any other failure, such as a protocol version or client certificate that was refused.
     Protocol,
@@ -151,7 +151,7 @@ fn layers<'e>(error: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (
     })
 }
 
-/// Returns the first error of type `T` among the causes, including those inside I/O errors.
+/// Returns the first error of type `T` among the causes, including those inside I/O errors; `None` if there is none.
 fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e T> {
     layers(error).find_map(|layer| {
         layer.downcast_ref::<T>().or_else(|| {

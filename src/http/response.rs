@@ -71,8 +71,8 @@ impl Response {
         }
     }
 
-    /// Returns the pause that the server requests before another try, up to the limit of
-    /// [`retry::asked_pause`].
+    /// Returns the pause that the server requests before another try, up to the limit of [`retry::asked_pause`]; `None` if it requests
+    /// none.
     #[must_use]
     pub fn asked_pause(&self) -> Option<Duration> {
         retry::asked_pause(self.inner.headers())

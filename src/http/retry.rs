@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use crate::rules::LONGEST_PAUSE;
 
-/// Returns true if the same request may succeed later: after too many requests, or after an error of the server.
+/// Returns true if the same request may succeed later: after too many requests (429), or after a server error other than 501.
 #[must_use]
 pub fn may_change(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || status.as_u16() >= 500 && status != StatusCode::NOT_IMPLEMENTED

@@ -30,11 +30,10 @@ pub struct Settings {
     /// A local socket for all requests, whatever their URLs.
     pub unix_socket: Option<PathBuf>,
     pub silence: Silence,
-    /// True to send header names in the form `Content-Type` with HTTP/1. Some servers accept no other
-    /// form.
+    /// True if header names are sent in the form `Content-Type` with HTTP/1. Some servers accept no other form.
     pub title_case_headers: bool,
-    /// True to offer HTTP/1 only.
-    // In HTTP/2 the host comes from the URL (`:authority`), so a request with its own header `Host` needs HTTP/1.
+    /// True if only HTTP/1 is offered. In HTTP/2 the host comes from the URL (`:authority`), so a request with its own header `Host` needs
+    /// HTTP/1.
     pub http1_only: bool,
 }
 
@@ -59,7 +58,7 @@ pub struct Redirects {
     /// The maximum number of redirects. With 0, a redirect is the response.
     pub limit: usize,
     pub secrets: Secrets,
-    /// True to send the redirecting URL as `Referer`, unless the request has that header.
+    /// True if the redirecting URL is sent as `Referer`, unless the request has that header.
     pub referer: bool,
 }
 
@@ -180,7 +179,8 @@ impl Transport {
         builder.build().map_err(|e| failed(&e))
     }
 
-    /// Returns the route to the server of a URL: through a proxy of the environment, or directly.
+    /// Returns the route to the server of a URL: through a proxy of the rules, or directly. A proxy for all requests ([`Proxy::Always`]) is
+    /// not considered.
     #[must_use]
     pub fn way(&self, url: &Url) -> Way<'_> {
         match &self.settings.proxy {
@@ -232,7 +232,7 @@ impl Transport {
             }
             let length = body.as_ref().map_or(0, Bytes::len);
             if let Some(body) = &body {
-                // Without this header, the library sends no body at all, and some servers refuse that.
+                // Without this header, the library sends a request without a body, which some servers refuse.
                 if body.is_empty() {
                     request = request.header(CONTENT_LENGTH, 0);
                 }
@@ -341,7 +341,7 @@ fn with_protocols(mut tls: ClientConfig, http1_only: bool) -> ClientConfig {
     tls
 }
 
-/// Returns the `Location` of a redirect; `None` if the response is not a redirect.
+/// Returns the `Location` of a redirect; `None` if the response is not a redirect, or has no `Location`.
 #[must_use]
 pub fn redirect(status: StatusCode, headers: &HeaderMap) -> Option<&HeaderValue> {
     // The redirects that Go's client follows.

@@ -24,7 +24,7 @@ pub struct LockInfo {
     pub info: String,
     /// `user@host`.
     pub who: String,
-    /// The version of the holder.
+    /// The version of the program that holds the lock; may be empty.
     pub version: String,
     /// The time of locking in RFC 3339.
     pub created: String,
@@ -46,7 +46,7 @@ impl LockInfo {
         }
     }
 
-    /// Creates a lock of this process, for callers without a version.
+    /// Creates a lock record of this process, for callers without a version.
     #[must_use]
     pub fn of_this_process(operation: &str) -> LockInfo {
         LockInfo::new(operation, "")

@@ -35,7 +35,8 @@ pub fn map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(member: D) -> Result<
 /// Deserializes a map whose values may be `null`. Keys of `null` values are kept, with the default as their
 /// value.
 ///
-/// # Errors Returns an error if the member is not a map of such values.
+/// # Errors
+/// Returns an error if the member is not a map of such values.
 pub fn names<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     member: D,
 ) -> Result<BTreeMap<String, T>, D::Error> {

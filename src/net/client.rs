@@ -215,10 +215,10 @@ impl Client {
         all.entry(host.clone()).or_default().clone()
     }
 
-    /// Returns the token for a host. The failure of a credentials helper is reported, and the result is then
-    /// `None`.
+    /// Returns the token for a host; `None` if there is none. The failure of a credentials helper is reported, and counts as no token.
     ///
-    /// # Errors Returns an error if the token has a character that cannot be sent.
+    /// # Errors
+    /// Returns an error if the token has a character that cannot be sent.
     pub async fn token(&self, host: &Host) -> Result<Option<Token>, Error> {
         let settings = &self.0.settings;
         for (tokens, source) in [

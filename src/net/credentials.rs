@@ -58,7 +58,8 @@ pub fn unsendable(environment: &Environment) -> Vec<String> {
     unsendable.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Returns the newest program of a helper in these directories: `terraform-credentials-NAME`, with an optional version.
+/// Returns the newest program of a helper in these directories: `terraform-credentials-NAME`, with an optional version. `None` if there is
+/// none.
 #[must_use]
 pub fn find_helper(name: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
     let wanted = format!("terraform-credentials-{name}");

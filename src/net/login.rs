@@ -41,7 +41,7 @@ pub enum Grant {
     Password,
 }
 
-/// A host's description of its service.
+/// A host's description of its login service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OauthClient {
     id: String,
@@ -79,7 +79,7 @@ pub enum LoginError {
     /// The request for a token failed.
     #[error(transparent)]
     Request(#[from] crate::Error),
-    /// The host refuses, with an error code of RFC 6749 and an optional description.
+    /// The host refuses the request for a token, with an error code of RFC 6749 and an optional description.
     #[error("{host} answered \"{error}\"{}", description.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
     Refused {
         /// The URL of the host's token endpoint, for messages.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use system::Os;
 
-/// The logins of a file, by machine.
+/// The logins of a file by machine, and its default login.
 #[derive(Clone, Default)]
 pub struct Netrc {
     machines: BTreeMap<String, Login>,

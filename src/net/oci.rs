@@ -11,9 +11,9 @@ use crate::Token;
 pub struct OciSettings {
     /// Logins by the beginning of repository addresses, `HOST[:PORT][/PATH]`.
     pub logins: BTreeMap<String, OciLogin>,
-    /// True to use the credentials of other container tools, too.
+    /// True if the credentials of other container tools are used, too.
     pub ambient: bool,
-    /// The files of such credentials, in place of the usual ones.
+    /// Credentials files of container tools, in place of the usual ones.
     pub files: Option<Vec<PathBuf>>,
     /// The credentials helper for hosts without other credentials: `NAME` of `docker-credential-NAME`.
     pub helper: Option<String>,

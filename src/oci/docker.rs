@@ -15,15 +15,15 @@ use crate::error::OciError;
 /// Name of Docker's file before it was called `config.json`.
 const OLDER: &str = ".dockercfg";
 
-/// The credentials of one file.
+/// The content of one credentials file: credentials, and the names of helpers that store credentials.
 #[derive(Debug, Default, Deserialize)]
 pub struct DockerFile {
     #[serde(default, deserialize_with = "net::absent::or_default")]
     auths: BTreeMap<String, Auth>,
-    /// Helpers of single hosts.
+    /// Names of helpers by host.
     #[serde(default, deserialize_with = "net::absent::or_default", rename = "credHelpers")]
     helpers: BTreeMap<String, String>,
-    /// Helper for all other hosts.
+    /// Name of the helper for all other hosts.
     #[serde(default, rename = "credsStore")]
     store: Option<String>,
 }

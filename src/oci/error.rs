@@ -27,7 +27,7 @@ pub enum OciError {
     Refused {
         repository: String,
         status: u16,
-        /// Description of the credentials that were used, and of the settings for others.
+        /// Description of the credentials that were used, and of the settings that choose other credentials.
         credentials: String,
     },
     /// The registry requests a login that is not possible.

@@ -33,7 +33,7 @@ const LEVEL: i32 = 9;
 /// Limit of the size in bytes of an executable that is used as the reference. It is held in memory, and the window of the compression
 /// must reach over both executables.
 const LARGEST_REFERENCE: u64 = 1 << 29;
-/// Binary logarithm of the size of that window in bytes.
+/// Binary logarithm of the size of the compression window in bytes.
 const WINDOW: u32 = 30;
 
 /// Description of the new pack as a sequence of parts.

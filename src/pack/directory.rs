@@ -15,7 +15,7 @@ const PROGRAM: &str = "terraform-provider-";
 /// Limit of the depth of nested directories.
 const DEEPEST: usize = 64;
 
-/// Limit of the files and directories of a provider package: links to directories inside each other can make them endless.
+/// Limit of the files and directories of a provider package. Links to directories inside each other could make their number infinite.
 const MOST_FILES: usize = 100_000;
 
 /// Returns the files of an unpacked provider package, sorted. A link is replaced by the file that it leads to if that is inside the
@@ -43,7 +43,7 @@ pub fn tree(dir: &Path, leave: &dyn Fn(&str, bool) -> bool) -> Result<(Tree<'sta
     walk(dir, Links::Kept, leave)
 }
 
-/// Treatment of links.
+/// Treatment of symbolic links in a directory.
 #[derive(Clone, Copy)]
 enum Links {
     /// Replaced by the file or directory that they lead to, which must be inside the directory, or be the program of a provider.

@@ -6,10 +6,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Prefix of the line with an executable's checksum.
 pub(crate) const SEAL_PREFIX: &[u8] = b"\nmonoform-sha256 ";
 
-/// Length of that line: the prefix, 64 hexadecimal digits, and the end of the line.
+/// Length of the line with the checksum, in bytes: the prefix, 64 hexadecimal digits, and the end of the line.
 pub(crate) const SEAL: u64 = SEAL_PREFIX.len() as u64 + 64 + 1;
 
-/// Returns a number of `len` bytes in little-endian order.
+/// Reads a little-endian number of `len` bytes at the offset `at`; zero if there are too few bytes.
 pub(crate) fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     let bytes = bytes.get(at..at + len).unwrap_or_default();
     bytes.iter().rev().fold(0, |sum, byte| (sum << 8) | u64::from(*byte))

@@ -176,7 +176,7 @@ fn is_in_seal(file: &mut File, own: u64, size: u64) -> bool {
     read.is_ok() && rest.get(..common) == SEAL_PREFIX.get(..common)
 }
 
-/// Returns the platform of an executable by its first bytes: ELF, Mach-O or PE.
+/// Returns the platform of an executable from its first bytes (ELF, Mach-O or PE); `None` for any other file or processor.
 fn platform(file: &mut File) -> io::Result<Option<Platform>> {
     let mut head = [0; 1024];
     let head = head_of(file, &mut head)?;

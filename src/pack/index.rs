@@ -138,7 +138,7 @@ pub struct PackedModule {
     pub links: Vec<PackedLink>,
 }
 
-/// Directory of a configuration.
+/// A packed configuration: the files and links in its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackedConfiguration {
@@ -152,8 +152,8 @@ pub struct PackedConfiguration {
 }
 
 impl PackedProvider {
-    /// Returns the program of the package: the first file at the top whose name is that of the provider, possibly followed by `_`
-    /// or a dot and more.
+    /// Returns the program of the package: the first file at the top whose name is that of the provider, possibly followed by `_` or a dot
+    /// and more. `None` if there is no such file.
     #[must_use]
     pub fn executable(&self) -> Option<&PackedFile> {
         let wanted = format!("terraform-provider-{}", self.address.ty);

@@ -51,7 +51,7 @@ pub struct Pack {
     limits: Limits,
 }
 
-/// Result of a verification.
+/// Result of verifying a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     /// Number of bytes of the pack.

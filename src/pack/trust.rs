@@ -76,7 +76,7 @@ impl Trust {
         }
     }
 
-    /// Adds to an error about the key or the signature that the environment variable names the key.
+    /// If the environment variable names the key, adds this to an error about the key or the signature.
     pub(crate) fn explain(&self, error: PackError) -> PackError {
         let because = |reason: String| match self {
             Trust::Environment(_) => format!("{reason} (the environment variable {TRUST} names the key)"),

@@ -27,7 +27,7 @@ pub const DEFAULT_LEVEL: i32 = 3;
 
 pub const LEVELS: std::ops::RangeInclusive<i32> = 1..=22;
 
-/// Size from which a file is compressed by several threads. The result depends on the size, not on the number of threads.
+/// Size in bytes from which a file is compressed by several threads. The result depends on the size, not on the number of threads.
 const SIDE_BY_SIDE: u64 = 4 << 20;
 
 #[derive(Debug)]

@@ -64,8 +64,7 @@ fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
 impl Batches {
     /// Opens the stream and spawns the task that reads its answers.
     pub(crate) async fn open(channel: Channel, runtime: &Handle) -> Result<Batches, Status> {
-        // The channel is unbounded, since the callers hold permits of the connection: those bound the calls in
-        // flight.
+        // The channel can be unbounded: the callers hold permits of the connection, whose number limits the calls in flight.
         let (requests, calls) = mpsc::unbounded_channel();
         let calls = UnboundedReceiverStream::new(calls).ready_chunks(TOGETHER);
         let mut client = ProviderCallsClient::new(channel)

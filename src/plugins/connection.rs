@@ -55,7 +55,7 @@ impl PluginConnection {
         &self.title
     }
 
-    /// Returns the process of the plugin; `None` if the user started it.
+    /// Returns the process of the plugin; `None` if the user started it, or if it has not been started yet.
     #[must_use]
     pub fn process(&self) -> Option<&Process> {
         self.process.get()

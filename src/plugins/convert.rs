@@ -38,7 +38,7 @@ pub enum MessageError {
     Nesting(i32),
     #[error("type {json} is not valid: {reason}")]
     Type { json: String, reason: String },
-    /// Computed block that breaks the rules for those.
+    /// Computed block with an invalid property, such as a minimum number of blocks. Contains the description.
     #[error("{0}")]
     ComputedBlock(String),
     /// An error within a part of a schema.

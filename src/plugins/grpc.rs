@@ -23,7 +23,7 @@ use crate::{convert, logs};
 
 /// Time limit for a plugin to end on request, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time for the last lines that a plugin prints to arrive.
+/// Time to wait for the last lines that a plugin prints.
 const LAST_LINES: Duration = Duration::from_millis(50);
 
 /// Returns the name of a request, the last part of its path.

@@ -229,7 +229,7 @@ impl GrpcStateStore {
     }
 }
 
-/// Fails with the errors of an answer. Warnings go to the log: the callers return none.
+/// Fails with the errors of an answer. Warnings go to the log, because the results of the callers have no place for them.
 fn errors(list: Vec<pb::Diagnostic>) -> Result<(), Diagnostics> {
     let problems = convert::diagnostics(list);
     if convert::has_errors(&problems) {
@@ -317,7 +317,7 @@ impl StateStore for GrpcStateStore {
             Some("default") => WorkspaceSupport::NamedAndDefault,
             Some("by-state") => WorkspaceSupport::NamedByState,
             Some("no-default") => WorkspaceSupport::NamedWithoutDefault,
-            // An answer without the metadata means the same.
+            // An answer without the metadata means, too, that the default workspace exists only if it is listed.
             _ => WorkspaceSupport::Named,
         };
         let keeps_objects = response.metadata().contains_key(proto::STATE_INQUIRIES);

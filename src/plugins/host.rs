@@ -33,7 +33,7 @@ pub struct HostSettings {
     pub terraform_version: String,
     /// Time limit for a plugin's handshake.
     pub start_timeout: Duration,
-    /// True to encrypt connections to plugins.
+    /// True if connections to plugins are encrypted.
     pub tls: bool,
     /// Providers that the user started, by address.
     pub reattached: BTreeMap<Address, Reattach>,

@@ -36,7 +36,7 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Protocols that are offered to the plugin.
     pub protocols: Vec<u32>,
-    /// True to encrypt the connection if the plugin can.
+    /// True if the connection is encrypted, provided that the plugin supports it.
     pub tls: bool,
     /// Time limit for the handshake line.
     pub timeout: Duration,
@@ -82,7 +82,7 @@ impl Launch {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => {
                 let report = process.exit_report().await;
-                // Built-in plugins then listen on an abstract socket, which needs no directory.
+                // Without a directory, built-in plugins listen on an abstract socket.
                 let hint = if homeless && !self.own { NO_PLACE } else { "" };
                 return Err(self.failure(&format!(
                     "It ended, or closed its standard output, before it printed its address. {report}{hint}"
@@ -187,8 +187,8 @@ impl Launch {
 const NO_PLACE: &str = "\n\nMost plugins need a directory that they can write, for their socket, and there is none here: make /tmp one \
                         (in a container, mount a tmpfs there), or let the environment variable TMPDIR name one.";
 
-/// Maximum length of the path of a directory for sockets, in bytes: systems allow 103 for a socket's at least, and a
-/// plugin adds names of its own.
+/// Maximum length of the path of a directory for sockets, in bytes. Systems allow at least 103 bytes for the path of a socket, and a plugin
+/// adds names of its own.
 const LONGEST_SOCKET_DIR: usize = 79;
 
 /// Returns the candidate directories for the sockets of plugins, existing or not, best first.
@@ -207,8 +207,8 @@ pub(crate) fn places_for_sockets() -> impl Iterator<Item = PathBuf> {
     places.into_iter().flatten().filter(|place| place.is_absolute())
 }
 
-/// Creates a directory for the plugin's socket: in the directory for temporary files or, if its path is too long or it
-/// is unusable, in the first other directory that works.
+/// Creates a directory for the plugin's socket in the first candidate directory where that succeeds and the path is short enough; `None` if
+/// there is none.
 pub(crate) fn socket_dir() -> Option<PrivateDirectory> {
     // The plugin gets a directory of its own, which is removed with the process, so that no socket is left over
     // when it is killed.

@@ -68,7 +68,7 @@ struct Entry<'l> {
 }
 
 impl<'l> Entry<'l> {
-    /// Parses a line: JSON as HashiCorp's logger writes it, `[LEVEL] text`, or anything else.
+    /// Parses a line: JSON as HashiCorp's logger writes it, `[LEVEL] text`, or any other text.
     fn read(line: &'l str) -> Entry<'l> {
         if line.starts_with('{')
             && let Ok(serde_json::Value::Object(mut json)) = serde_json::from_str(line)
@@ -114,7 +114,7 @@ impl<'l> Entry<'l> {
     }
 }
 
-/// Returns the host that a built-in plugin waits for, if the line is its message about that.
+/// Returns the host that a built-in plugin waits for; `None` if the line is not its message about a wait.
 #[must_use]
 pub fn waiting_for(line: &str) -> Option<String> {
     // The marker is searched for first, because parsing every line as JSON would take more time.

@@ -21,7 +21,7 @@ use crate::handshake::{COOKIE_NAME, COOKIE_VALUE, Handshake};
 use crate::tls::Identity;
 use crate::{channel, launch, logs, spawner};
 
-/// Bytes of an output that are kept.
+/// Maximum number of bytes of an output that are kept.
 const KEPT: usize = 64 << 10;
 
 /// Settings for the start of a plugin.
@@ -30,9 +30,9 @@ pub struct Start<'a> {
     pub program: &'a Path,
     /// Protocols that are offered: `PLUGIN_PROTOCOL_VERSIONS`.
     pub protocols: &'a [u32],
-    /// True to encrypt the connection.
+    /// True if TLS is offered for the connection.
     pub tls: bool,
-    /// False to start it as a person would, without the variable by which a plugin recognizes its host.
+    /// False if the plugin is started as a person would start it, without the variable by which a plugin recognizes its host.
     pub cookie: bool,
     /// Time limit for the handshake line.
     pub timeout: Duration,
@@ -76,7 +76,7 @@ pub enum Answer {
 /// Output of a plugin, as far as it is kept.
 type Output = Arc<Mutex<Vec<u8>>>;
 
-/// Running plugin.
+/// A running plugin under examination.
 pub struct Probe {
     /// Protocol that the plugin chose.
     pub protocol: u32,
@@ -200,7 +200,7 @@ impl Probe {
         self.call("plugin.GRPCController", "Shutdown", Vec::new(), limit).await
     }
 
-    /// Sends a signal; returns false if this system has none.
+    /// Sends a signal. Returns false if the process has ended, or if this system has no such signal.
     pub fn signal(&self, signal: system::processes::Ask) -> bool {
         self.child.id().is_some_and(|id| system::processes::ask(id, signal))
     }

@@ -210,7 +210,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 pub(crate) const AT_LIMIT: &str =
     "The limit of processes and threads for this user is reached: raise it (\"ulimit -u\"), or end others.";
 
-/// Returns true if the system refuses to start [`TRIED_THREADS`] threads.
+/// Returns true if the system refuses to start one of [`TRIED_THREADS`] threads.
 fn is_at_thread_limit() -> bool {
     // If the system refuses a thread to a plugin, the plugin panics inside of its libraries, and cannot report that.
     // So the same number of threads is started here as a test.

@@ -109,7 +109,7 @@ pub fn end_with_us(command: &mut Command) {
     }
 }
 
-/// Reads the first 20 bytes of a file. If the file is shorter, the rest is zero.
+/// Reads the first 20 bytes of a file; `None` if it cannot be read. If the file is shorter, the rest is zero.
 #[cfg(target_os = "linux")]
 fn head(path: &std::path::Path) -> Option<[u8; 20]> {
     let mut head = [0; 20];

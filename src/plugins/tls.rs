@@ -35,8 +35,7 @@ pub enum TlsError {
 impl Identity {
     /// Generates a key and a certificate for it, in the form that go-plugin expects.
     pub fn generate() -> Result<Identity, TlsError> {
-        // The curve is P-256 and not go-plugin's P-521, because every server accepts it, and generating it
-        // takes no time.
+        // The curve is P-256 and not go-plugin's P-521, because every server accepts it, and generating its keys takes little time.
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
         let mut name = DistinguishedName::new();

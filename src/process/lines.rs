@@ -40,8 +40,8 @@ impl Lines {
         !self.begun.is_empty()
     }
 
-    /// Takes the text of a line that has not ended. If the last character is incomplete, its bytes stay in the buffer,
-    /// unless the buffer has nothing else.
+    /// Takes the text of a line that has not ended; `None` if there is none. If the last character is incomplete, its bytes stay in the
+    /// buffer, unless the buffer has nothing else.
     pub fn rest(&mut self) -> Option<String> {
         if self.begun.is_empty() {
             return None;

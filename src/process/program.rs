@@ -53,8 +53,7 @@ pub fn find(name: &str) -> Result<PathBuf, NotRunnable> {
             };
             match runnable(&candidate) {
                 Ok(()) if !name.is_empty() => return Ok(candidate),
-                // The search continues after a file without permission, which becomes the error if nothing else is
-                // found.
+                // A file without execute permission does not end the search. It is the error only if no later directory has the program.
                 Err(e) if candidate.is_file() => problem = e,
                 _ => {}
             }

@@ -77,7 +77,7 @@ pub struct ListSchema {
 }
 
 impl ListSchema {
-    /// Builds the schemas around a `config` block, which is required if anything in it is.
+    /// Builds the schemas around a `config` block. The block is required if one of its attributes or nested blocks is.
     #[must_use]
     pub fn new(config: Schema) -> ListSchema {
         let inner = &config.block;
@@ -370,7 +370,7 @@ pub trait Provider: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionError {
     pub text: String,
-    /// The index of the argument at fault.
+    /// The index of the argument at fault; `None` if the error is not about one argument.
     pub argument: Option<usize>,
 }
 

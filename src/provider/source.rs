@@ -72,8 +72,8 @@ pub trait ProviderSource: Send + Sync {
         provider
     }
 
-    /// Returns the outputs of a module instance that is not expanded: the instance has no objects, and its content is
-    /// not evaluated.
+    /// Returns the outputs that stand for the content of a module instance: the instance has no objects, and its content is not evaluated.
+    /// `None` for a module instance that is evaluated.
     fn module_outputs(&self, _: &ModuleInstance) -> Option<BTreeMap<Arc<str>, Value>> {
         None
     }

@@ -53,7 +53,7 @@ pub trait StateStore: Send + Sync {
     /// Returns the schema of the store's configuration.
     async fn schema(&self) -> Result<Arc<Schema>, Diagnostics>;
 
-    /// Returns the schema of the provider of the store.
+    /// Returns the schema of the configuration of the store's provider.
     async fn provider_schema(&self) -> Result<Arc<Schema>, Diagnostics>;
 
     /// Checks the configuration of the store's provider and sends it, before the configuration of the store.

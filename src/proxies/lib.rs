@@ -113,7 +113,7 @@ impl Proxies {
         self
     }
 
-    /// Returns the first variable whose value is not the URL of a proxy.
+    /// Returns the first variable whose value is not the URL of a proxy; `None` if there is none.
     #[must_use]
     pub fn unusable(&self) -> Option<&str> {
         let all = [&self.http, &self.https].into_iter().flatten();
@@ -178,7 +178,7 @@ fn exceptions(list: &str) -> Vec<Exception> {
     entries.filter_map(exception).collect()
 }
 
-/// Parses an entry; `None` if it has no meaning.
+/// Parses an entry; `None` if it is empty or not valid.
 fn exception(text: &str) -> Option<Exception> {
     let entry = text.to_lowercase();
     let of = |matches, port| {

@@ -9,8 +9,7 @@ impl BlockSchema {
         self.computed || self.blocks.values().any(|nested| nested.block.has_computed_blocks())
     }
 
-    /// Returns a description of the first invalid computed block. Schemas without computed blocks are not
-    /// checked.
+    /// Returns a description of the first invalid computed block; `None` if there is none. Schemas without computed blocks are not checked.
     #[must_use]
     pub fn computed_problem(&self) -> Option<String> {
         if self.has_computed_blocks() {

@@ -2,7 +2,7 @@
 //!
 //! [`shape`] has the data: blocks, attributes, nesting. [`derived`] caches the implied type and other derived values. [`marking`] applies
 //! sensitive and write-only attributes to values, [`deprecation`] deprecations. [`IdentitySchema`] is the schema of a resource type's
-//! identities. Schemas come from providers, or from the language itself.
+//! identities. Schemas come from providers, or are part of Terraform's language.
 //!
 //! Start with [`Schema`] and [`BlockSchema`].
 

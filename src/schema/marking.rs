@@ -28,7 +28,8 @@ pub fn mark_sensitive(schema: &BlockSchema, object: Value) -> Value {
     changed.unwrap_or(object)
 }
 
-/// Returns the paths of ephemeral values outside of write-only attributes. They are errors, because such values would be stored.
+/// Returns the paths of ephemeral values outside of write-only attributes. An ephemeral value there is an error, because it would be
+/// stored.
 #[must_use]
 pub fn misplaced_ephemeral(schema: &BlockSchema, object: &Value) -> Vec<Path> {
     let mut out = Vec::new();
@@ -183,7 +184,7 @@ fn walk_all(
         return;
     }
     match (value.kind(), value.ty()) {
-        // A path into a set would contain the element itself, so the mark is put on the whole set.
+        // A path into a set would contain the element itself, so attributes of its elements get the path of the set.
         (Kind::Seq(items), Type::Set(_)) => {
             for item in items.iter() {
                 let here = path.clone();

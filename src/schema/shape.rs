@@ -220,7 +220,7 @@ impl BlockSchema {
         })
     }
 
-    /// Returns true if the block or anything in it is deprecated.
+    /// Returns true if the block, one of its attributes or a nested block is deprecated.
     #[must_use]
     pub fn contains_deprecated(&self) -> bool {
         self.deprecated
@@ -279,8 +279,8 @@ impl NestedObject {
 }
 
 impl NestedBlock {
-    /// Returns the type of the value that all blocks of this type form. If the blocks contain an `any`, the elements of
-    /// a list or map may have different types: the type is then `any`, and the value a tuple or an object.
+    /// Returns the type of the value that all blocks of this type form. If the type of a block contains `any`, the elements of a list or
+    /// map may have different types: the type is then `any`, and the value a tuple or an object.
     #[must_use]
     pub fn implied_type(&self) -> Type {
         let object = self.block.implied_type();

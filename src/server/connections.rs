@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Request handler of a [`Server`].
 pub trait Handler: Send + Sync + 'static {
-    /// Answers a request. The reply contains an error of the server itself for the access log.
+    /// Answers a request. If the server itself has failed, the reply contains the error for the access log.
     fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Reply> + Send;
 }
 
@@ -46,7 +46,7 @@ pub struct Access {
     /// Path without its query, which may contain secrets.
     pub path: String,
     pub status: u16,
-    /// Size of the body in bytes.
+    /// Size of the answer's body in bytes.
     pub bytes: u64,
     /// Error on the server's side.
     pub error: Option<String>,

@@ -15,7 +15,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Parses `NAME:PASSWORD`. Returns `None` if one of them is missing.
+    /// Parses `NAME:PASSWORD`. Returns `None` if one of them is missing, or if the text has control characters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Credentials> {
         let (name, password) = text.split_once(':')?;

@@ -107,7 +107,7 @@ impl Activity {
     }
 }
 
-/// Slot of a connection, freed when it is dropped.
+/// Slot of a connection. Dropping the `Seat` frees the slot.
 #[derive(Debug)]
 pub(crate) struct Seat {
     guests: Arc<Guests>,
@@ -196,8 +196,8 @@ impl Guests {
         Some(Waiting { guests: self, client })
     }
 
-    /// Takes a slot, if one is free. Otherwise a connection that may be closed is closed: among those of the same client if it has all its
-    /// slots, or else among all connections. The one that has been idle longest is chosen. Returns `None` if no connection may be closed.
+    /// Takes a slot, if one is free. Otherwise closes a connection that may be closed: one of the same client if that client has all its
+    /// slots, or else any one. Among several, the one that has been idle longest is closed. Returns `None` if no connection may be closed.
     fn free_seat(self: &Arc<Guests>, client: IpAddr) -> Option<Seat> {
         let mut places = self.lock();
         let open = &mut places.open;

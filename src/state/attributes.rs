@@ -1,4 +1,4 @@
-//! Attributes of objects: JSON text, which is stored as it was read.
+//! Attributes of objects: JSON text whose strings and numbers stay as they were written.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,7 +7,7 @@ use files::Policy;
 
 use crate::StateError;
 
-/// Returns the path of a file in the same directory, whose name has a prefix and a suffix added.
+/// Returns the path of a file in the same directory as `path`. Its name is that of `path` with the prefix and the suffix added.
 pub(crate) fn beside(path: &Path, prefix: &str, suffix: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(prefix);
     name.push(path.file_name().unwrap_or_default());

@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-/// Serial and lineage, which stay in clear text beside an encrypted state.
+/// Serial and lineage of a state, which stay in clear text beside the encrypted text.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'h> {
     pub serial: u64,
     pub lineage: &'h str,
 }
 
-/// Text from which a cipher has removed the encryption.
+/// Result of a decryption.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     pub text: Vec<u8>,
-    /// True if the text should be written again, because it is not encrypted, or only a fallback could decrypt it.
+    /// True if the text should be encrypted again, because only a fallback could decrypt it.
     pub outdated: bool,
 }
 
 /// Encryption of stored texts.
 pub trait Cipher: fmt::Debug + Send + Sync {
-    /// Encrypts a text. The head is for states only.
+    /// Encrypts a text. `head` is `None` for a text that is not a state.
     ///
     /// # Errors
     /// The text cannot be encrypted.
@@ -31,11 +31,7 @@ pub trait Cipher: fmt::Debug + Send + Sync {
     /// No key fits, or a key is not available.
     fn open(&self, sealed: &[u8]) -> Result<Opened, CipherError>;
 
-    /// Accepts a text that is not encrypted. Returns true if it must be encrypted when it is
-    /// written again.
-    ///
-    /// # Errors
-    /// Texts must be encrypted.
+    /// Decides whether a text that is not encrypted is accepted. Returns true if it must be encrypted when it is written again.
     fn accept_plain(&self) -> Result<bool, CipherError>;
 }
 

@@ -38,13 +38,13 @@ pub struct Claims {
     pub outputs: BTreeSet<Arc<str>>,
     /// Resources that the changed objects depend on. Other runs must not change them meanwhile.
     pub needed: BTreeSet<ScopedResource>,
-    /// Set if the run covers the whole configuration, so that the user is also told about unfinished operations of earlier runs on objects
-    /// that are not claimed.
+    /// Set if the run covers the whole configuration, so that unfinished operations of earlier runs are reported for objects that are not
+    /// claimed, too.
     pub is_complete: bool,
 }
 
 impl Claims {
-    /// Returns true if these claims include all others.
+    /// Returns true if these claims include all claims of `other`.
     #[must_use]
     pub fn cover(&self, other: &Claims) -> bool {
         other.objects.is_subset(&self.objects)

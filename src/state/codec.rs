@@ -11,7 +11,7 @@ pub use crate::cipher::{Cipher, CipherError, Head, Opened};
 use crate::document;
 use crate::{FormatError, State, StateError};
 
-/// Fields by which an encrypted text is recognized.
+/// Clear-text fields of an encrypted text. Only an encrypted text has the field `encryption_version`.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]
@@ -44,11 +44,11 @@ pub fn is_sealed_plan(text: &[u8]) -> bool {
     Envelope::parse(text).is_some_and(|envelope| envelope.serial.is_none() && envelope.lineage.is_empty())
 }
 
-/// A state that was read from stored bytes.
+/// A state that was read from stored bytes, and whether it should be written again.
 #[derive(Clone, Debug)]
 pub struct Decoded {
     pub state: State,
-    /// True if the state should be written again, because it is not stored in the current form.
+    /// True if the state should be written again, because it is in plain text or only a fallback could decrypt it.
     pub outdated: bool,
 }
 
@@ -97,7 +97,7 @@ impl Codec {
     /// Reads a stored state; `None` if there are no bytes, as for a state that was never written.
     ///
     /// # Errors
-    /// The bytes are not a state, or cannot be decrypted.
+    /// The bytes are not a state, cannot be decrypted, or must be encrypted and are not.
     pub fn decode(&self, stored: &[u8]) -> Result<Option<Decoded>, FormatError> {
         let Some(cipher) = self.0.as_ref().filter(|_| !stored.is_empty()) else {
             return match document::decode(stored) {

@@ -12,7 +12,7 @@ pub enum StateError {
     /// A system call failed.
     #[error("{operation} {}: {}", path.display(), files::io_reason(source))]
     Io {
-        /// Operation that failed, such as `cannot read`.
+        /// Failed operation, as the message begins: `cannot read`.
         operation: &'static str,
         path: PathBuf,
         source: io::Error,
@@ -34,7 +34,7 @@ pub enum StateError {
         backup: Option<PathBuf>,
         source: Box<FormatError>,
     },
-    /// A state or a journal in a file is encrypted and cannot be decrypted.
+    /// The encryption of a state or journal in a file prevents reading it: the text cannot be decrypted, or must be encrypted and is not.
     #[error("The file {} cannot be read: {source}. Nothing was changed.", path.display())]
     Sealed { path: PathBuf, source: Box<FormatError> },
     /// A text cannot be encrypted.
@@ -65,7 +65,7 @@ pub enum StateError {
     Unlock(String),
 }
 
-/// Reason why a text is not a state.
+/// Reason why a text cannot be read as a state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// The text is not JSON, or does not have the form of a state.
@@ -128,7 +128,7 @@ pub enum ContentError {
     /// The value of an output is not of its type.
     #[error("its value does not have its type: {0}")]
     TypeMismatch(String),
-    /// The value of an output of an old state has no type.
+    /// The value of an output in a state of version 2 or 3 cannot be converted to a Terraform value.
     #[error("{0}")]
     OldValue(String),
     /// A module has no valid address.
@@ -152,16 +152,16 @@ pub enum ContentError {
     /// A provider configuration of an old state has no valid address.
     #[error("\"{address}\" of type {ty} is not the address of a provider configuration")]
     OldProvider { address: String, ty: String },
-    /// A key of a deposed object does not have the form of one.
+    /// The key of a deposed object does not have eight characters.
     #[error("\"{0}\" is not a key of a deposed object")]
     DeposedKey(String),
     /// Two objects have the same address and key.
     #[error("it appears more than once")]
     Duplicate,
-    /// A number is not an instance key.
+    /// A number is not an instance key, because it is negative, has a fraction or is too large.
     #[error("the instance key {0} is not a whole number")]
     FractionalKey(String),
-    /// A value is not an instance key.
+    /// An instance key is neither a number nor a string.
     #[error("the instance key {0} is neither a number nor a string")]
     InstanceKey(String),
     /// Attributes are nested deeper than is accepted.

@@ -146,8 +146,8 @@ fn sleep(time: Duration, cancelled: &dyn Fn() -> bool) -> bool {
 /// Maximum number of attempts to open a file that is replaced again and again between opening and locking.
 const REOPENED: usize = 100;
 
-/// Makes one attempt. Returns the locked file, and true if it was created. A file that is replaced again and again counts as locked, so
-/// that the caller's timeout and cancellation apply.
+/// Makes one attempt. Returns the locked file, and true if it was created; `None` if another process holds the lock. A file that is
+/// replaced again and again counts as locked, so that the caller's timeout and cancellation apply.
 fn attempt(path: &Path, identify: &dyn Fn(&File) -> io::Result<Identity>) -> Result<Option<(File, bool)>, StateError> {
     for _ in 0..REOPENED {
         let created = !path.exists();

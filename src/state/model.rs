@@ -25,7 +25,7 @@ pub struct State {
     pub check_results: Option<Arc<[CheckResult]>>,
 }
 
-/// The value of an output of the root module.
+/// An output of the root module: its value, and whether it is sensitive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputValue {
     pub value: cty::Value,
@@ -49,7 +49,7 @@ impl ResourceState {
     }
 }
 
-/// The objects of one instance of a resource.
+/// The objects of one instance of a resource, and the key of its provider configuration.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceState {
     pub current: Option<Arc<Object>>,
@@ -84,7 +84,7 @@ impl fmt::Display for DeposedKey {
     }
 }
 
-/// Condition of an object.
+/// Status of an object, which decides whether it is replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ObjectStatus {
     #[default]
@@ -117,7 +117,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Creates an object that is ready and has these attributes; everything else is empty.
+    /// Creates an object that is ready and has these attributes. The other fields are empty or false.
     #[must_use]
     pub fn new(schema_version: u64, attributes: Attributes) -> Object {
         Object {
@@ -219,7 +219,7 @@ impl State {
             .get(&address.resource.key)
     }
 
-    /// Returns the current object of an instance.
+    /// Returns the current object of an instance; `None` if there is none.
     #[must_use]
     pub fn current(&self, address: &AbsResourceInstance) -> Option<&Arc<Object>> {
         self.instance(address)?.current.as_ref()
@@ -303,7 +303,7 @@ impl State {
         instance.current.is_some()
     }
 
-    /// Removes an instance with all its objects, and returns it.
+    /// Removes an instance with all its objects, and returns it; `None` if there is no such instance.
     pub fn remove_instance(&mut self, address: &AbsResourceInstance) -> Option<InstanceState> {
         let mut removed = None;
         self.change(address, None, |instance| removed = Some(std::mem::take(instance)));

@@ -8,8 +8,8 @@ use addrs::{AbsProviderConfig, AbsResource, AbsResourceInstance, ConfigResource,
 use crate::model::{InstanceState, Object, ResourceState, State};
 use crate::shared::SharedMap;
 
-/// New addresses of moved resources, to rewrite recorded dependencies. These order the destruction of objects, so they must follow the
-/// moves.
+/// New addresses of moved resources, to rewrite recorded dependencies. Dependencies order the destruction of objects, so they must follow
+/// the moves.
 #[derive(Clone, Debug, Default)]
 pub struct Relocation {
     to: HashMap<ConfigResource, BTreeSet<ConfigResource>>,

@@ -9,7 +9,7 @@ use crate::{Claims, LockInfo, Recovery, State, StateError};
 /// Result of writing a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The file had the same contents already, and was not written.
+    /// The stored state had the same contents already, so nothing was written.
     Unchanged,
     /// A snapshot with this serial was written.
     Snapshot(u64),
@@ -82,7 +82,7 @@ pub trait SnapshotStore: Send {
         None
     }
 
-    /// Returns the report on the journal that an earlier run has left for this state.
+    /// Returns the report on the journal that an earlier run has left for this state; `None` if there is none.
     fn journal_report(&self) -> Option<&JournalReport> {
         None
     }

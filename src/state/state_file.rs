@@ -27,7 +27,7 @@ pub(crate) struct FoundFile {
 }
 
 impl FoundFile {
-    /// Returns the snapshot that is the state: the pending one or that of the state file.
+    /// Returns the snapshot that is the state: the pending one or that of the state file. `None` if there is no state.
     pub(crate) fn counts(&self) -> Option<&State> {
         match &self.pending {
             Some(Verdict::Completes(snapshot) | Verdict::Replaces(snapshot)) => Some(snapshot),
@@ -119,7 +119,7 @@ fn read_stream(path: &Path, codec: &Codec) -> Result<FoundFile, StateError> {
     })
 }
 
-/// Returns identity, length and modification time of a file. A write changes at least one of them.
+/// Returns identity, length and modification time of a file; `None` if the file cannot be examined. A write changes at least one of them.
 pub(crate) fn version_of(path: &Path) -> Option<(Identity, u64, SystemTime)> {
     let metadata = fs::metadata(path).ok()?;
     Some((Identity::at(path).ok()?, metadata.len(), metadata.modified().ok()?))

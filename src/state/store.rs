@@ -166,7 +166,7 @@ impl LocalStore {
         }
     }
 
-    /// Reads the state file and the pending snapshot beside it.
+    /// Reads the state file and the pending snapshot beside it; `None` if there is no state.
     fn read_snapshot(&mut self, locked: bool) -> Result<Option<State>, StateError> {
         let found = read_file(&self.read_path, locked, &self.codec)?;
         self.pending = false;
@@ -184,7 +184,7 @@ impl LocalStore {
         Ok(found.into_state())
     }
 
-    /// Returns the report on the journal of an earlier run.
+    /// Returns the report on the journal of an earlier run; `None` if there is none.
     #[must_use]
     pub fn journal_report(&self) -> Option<&JournalReport> {
         self.keeper.report()
@@ -196,7 +196,7 @@ impl LocalStore {
         self.keeper.forget(self.lock.is_some())
     }
 
-    /// Begins the journal of a run that changes objects. A pipe or a device has no journal, because no later run could use it.
+    /// Begins the journal of a run that changes objects. Returns `None` for a pipe or a device: no later run could use its journal.
     pub fn begin_journal(&mut self, operation: &str, terraform_version: &str) -> Result<Option<Writer>, StateError> {
         if !is_replaceable(&self.path) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What this crate needs from the command that uses it, as interfaces.
+//! Interfaces of the services and settings that this crate needs from a command.
 
 use addrs::Program;
 use plugins::Host;

@@ -16,7 +16,7 @@ use crate::problem::{ERRORED_STATE, problem};
 /// Maximum number of addresses or files in a message.
 const NAMED: usize = 20;
 
-/// Reports the journal of an earlier run on the state that was just read, and then removes it.
+/// Reports the journal that an earlier run has left for the state that was just read, and then removes the journal.
 pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
     let Some(left) = store.journal_report() else {
         return Ok(());
@@ -30,7 +30,7 @@ pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Optio
         }
         let warning = Diagnostic::warning(left.summary(), detail);
         context.warn(warning);
-        // The report must be on the screen before the journal is removed, because it is the only other record of the contents.
+        // The report must be on the screen before the journal is removed, because then it is the only record of the journal's contents.
         context.console.flush();
     }
     store.forget_journal().map_err(|e| problem(&e))
@@ -45,7 +45,7 @@ fn is_needless(context: &Context<'_>, copy: &Path, state: &State) -> bool {
     rescued.has_resources() && missing(state, &rescued).is_empty()
 }
 
-/// Reads a copy of a state, if it can be read.
+/// Reads a copy of a state; `None` if there is no copy, or if it cannot be read or decrypted.
 fn read_copy(context: &Context<'_>, copy: &Path) -> Option<State> {
     let codec = context.encryption.states().ok()?;
     state::store::read_copy(copy, &codec).ok().flatten()
@@ -61,7 +61,7 @@ fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
 }
 
 /// Warns of copies of states that earlier runs could not write to their store, if a copy has objects that the stored state does not have.
-/// Copies that are older than the stored state are ignored, because later runs have continued without them.
+/// Copies of other states are ignored, as are copies that are older than the stored state, because later runs have continued without them.
 pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool) {
     let empty = State::new();
     let state = state.unwrap_or(&empty);
@@ -124,8 +124,8 @@ fn copies() -> Vec<PathBuf> {
     found
 }
 
-/// Begins the journal for a plan that changes something in a state: objects, or their recorded values. If the journal
-/// cannot be created, a warning is shown and the operation continues.
+/// Begins the journal for a plan that changes objects in a state, or their recorded values; `None` for any other plan. If the journal
+/// cannot be created, a warning is returned and the operation continues.
 pub fn begin(before: &State, plan: &Plan, store: &SharedStore, operation: &str) -> (Option<Writer>, Diagnostics) {
     if plan.graph.operations() == 0 && changes(before, &plan.prior_state).is_empty() {
         return (None, Diagnostics::new());
@@ -172,7 +172,8 @@ pub fn begin_edit(store: &SharedStore, operation: &str, before: &State, after: &
     }
 }
 
-/// Begins the journal of an import. If that fails, the import continues, because it changes only the state.
+/// Begins the journal of an import. If that fails, or the store has no journals, the result is `None` and the import continues, because it
+/// changes only the state.
 pub fn begin_import(store: &SharedStore, operation: &str, address: &AbsResourceInstance, by: String) -> Option<Writer> {
     let intent = Intent {
         address: address.to_string(),

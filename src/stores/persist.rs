@@ -51,7 +51,7 @@ struct Received {
 }
 
 /// Message to the thread. Results are in a shared list, because a message would wake the thread for each of thousands of results, although
-/// it needs them only when a write is due.
+/// the thread needs the results only when a write is due.
 enum Message {
     /// The first result has been added to the list.
     Received,
@@ -106,7 +106,7 @@ impl ResultSink for Results {
         if let Some(journal) = &self.journal
             && let Err(why) = journal.sync().await
         {
-            // No other operation begins after this failure, and the end of the apply saves the state or reports why it cannot.
+            // No other operation begins after this failure, and the end of the apply saves the state or reports why it cannot be saved.
             tracing::warn!("{why}");
         }
     }
@@ -150,7 +150,7 @@ impl Results {
         }
     }
 
-    /// Saves all results so far at once. Returns true if that was done within the time limit.
+    /// Saves all results so far at once. Returns true if the attempt, successful or not, ended within the time limit.
     pub fn save(&self, limit: Duration) -> bool {
         let (answer, answered) = channel();
         self.sender.send(Message::Save(answer)).is_ok() && answered.recv_timeout(limit).is_ok()
@@ -265,7 +265,7 @@ impl Schedule {
     }
 }
 
-/// Applies the received results to the state. Returns the number of the last one.
+/// Applies the received results to the state. Returns the number of the last one; `None` if there were no results.
 fn include(received: &Mutex<Vec<Received>>, state: &mut State) -> Option<u64> {
     // The list is taken at once, so that operations can add further results while the state is updated.
     let results = std::mem::take(&mut *received.lock().unwrap_or_else(PoisonError::into_inner));

@@ -53,7 +53,7 @@ pub struct Served<'c> {
     held: BTreeMap<String, Held>,
 }
 
-/// Lock of a client.
+/// Lock of a client, and the store that holds it.
 struct Held {
     store: Box<dyn SnapshotStore>,
     info: LockInfo,
@@ -187,7 +187,7 @@ impl<'c> Served<'c> {
         problems
     }
 
-    /// Returns true if a workspace has a state, or needs no creation.
+    /// Returns true if the backend lists a workspace, or has only one state.
     fn exists(&self, workspace: &str) -> Result<bool, Diagnostics> {
         Ok(match self.backend.workspaces()? {
             Some(names) => names.iter().any(|name| name == workspace),

@@ -103,7 +103,7 @@ impl<'s> StateSession<'s> {
     /// # Errors
     /// The lock is held by another process, or the state cannot be read.
     pub fn open(context: Context<'s>, opening: &Opening<'_>) -> Result<StateSession<'s>, Diagnostics> {
-        // The form is determined first, because results that cannot be encrypted could not be saved.
+        // The codec is determined first, because results that cannot be encrypted could not be saved.
         let codec = context.encryption.states()?;
         if codec.cipher().is_some() {
             context.encryption.prepare_states()?;
@@ -135,7 +135,8 @@ impl<'s> StateSession<'s> {
             let waiting = while_locking(&context, opening.cancelled);
             store.lock(&info, timeout, &waiting).map_err(|e| problem(&e))?;
         }
-        // This must precede the read, which would otherwise save the results of a journal in the state that is about to be replaced.
+        // The snapshot must be announced before the read, which would otherwise save the results of a journal in the state that is about to
+        // be replaced.
         if let Some(snapshot) = opening.replacement {
             store.expect_snapshot(snapshot).map_err(|e| problem(&e))?;
         }
@@ -145,7 +146,7 @@ impl<'s> StateSession<'s> {
             context.warn(warning);
         }
         journal::report(&context, &mut store, state.as_ref())?;
-        // With `state push`, the replacement may be such a copy, so no warning is given.
+        // With `state push`, the replacement may be a copy of a state that could not be saved, so no warning about such copies is given.
         if opening.replacement.is_none() {
             journal::report_copies(&context, state.as_ref(), is_file);
         }
@@ -288,8 +289,8 @@ impl<'s> StateSession<'s> {
         )
     }
 
-    /// Locks the parts of the state that a run changes, and those that it depends on; without a time limit nothing is locked. Then
-    /// reads the state again, and reports operations of earlier runs on these parts that have no result. Returns the state.
+    /// Locks the parts of the state that a run changes, and the parts that these depend on. Then reads the state again, and reports
+    /// unfinished operations of earlier runs on these parts. Returns the state; `None` if there is none.
     ///
     /// # Errors
     /// The lock is held by another run, or the state cannot be read.

@@ -130,7 +130,7 @@ impl Os {
         }
     }
 
-    /// Returns the paths at which a tool looks for the user's CLI configuration.
+    /// Returns the paths at which a tool looks for the user's CLI configuration; `None` if the home directory is needed and not known.
     #[must_use]
     pub fn cli_configuration(self, tool: Tool, surroundings: Surroundings<'_>) -> Option<CliPaths> {
         let Surroundings { home, variable, exists } = surroundings;
@@ -256,7 +256,7 @@ pub struct CliPaths {
 /// Lookup of environment variables; `None` for those that are unset or empty.
 pub type Variables<'v> = &'v dyn Fn(&str) -> Option<String>;
 
-/// Returns the user's directory for application data on Windows.
+/// Returns the user's directory for application data on Windows; `None` if neither `APPDATA` nor the home directory is known.
 fn application_data(home: Option<&Path>, variable: Variables<'_>) -> Option<PathBuf> {
     let set = variable("APPDATA").map(PathBuf::from);
     set.or_else(|| Some(home?.join("AppData").join("Roaming")))

@@ -1,8 +1,8 @@
 //! Rules for the text of paths of every system, usable on any system.
 //!
-//! Paths inside of this program and in values of the language have `/` as separator on every system, as in Terraform. Windows accepts both
-//! `/` and `\`, and paths can begin with a volume (`C:`, `\\server\share`). Functions of Windows may return a path with the prefix `\\?\`,
-//! which disables these rules; the prefix is removed.
+//! Paths inside of this program and in values of Terraform's language have `/` as separator on every system, as in Terraform. Windows
+//! accepts both `/` and `\`, and paths can begin with a volume (`C:`, `\\server\share`). Functions of Windows may return a path with the
+//! prefix `\\?\`, which disables these rules; the prefix is removed.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub fn with_slashes(os: Os, path: PathBuf) -> PathBuf {
     }
 }
 
-/// Returns the length of a drive such as `C:` at the beginning of a path.
+/// Returns the length of a drive such as `C:` at the beginning of a path; `None` if the path does not begin with one.
 fn drive(path: &str) -> Option<usize> {
     match path.as_bytes() {
         [letter, b':', ..] if letter.is_ascii_alphabetic() => Some(2),

@@ -45,7 +45,7 @@ pub(crate) struct Evaluated {
     pub failed: usize,
 }
 
-/// Scope of an assertion: the root module's, with its outputs, the outputs of earlier runs, and variables of the test.
+/// Scope of an assertion: the scope of the root module, with its outputs, the outputs of earlier runs, and variables of the test.
 struct AssertionScope<'a, 's> {
     file: &'a FileRun<'s>,
     run: &'a str,

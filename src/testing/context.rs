@@ -39,9 +39,10 @@ pub struct Suite<'s> {
     pub parallelism: usize,
     /// Limit of concurrent runs of a file.
     pub run_parallelism: usize,
-    /// True to report expected failures, too.
+    /// True if expected failures are reported, too.
     pub verbose: bool,
-    /// Records which resources had objects. Evaluated expressions are recorded by the witness of the environment.
+    /// Records which resources had objects. The same recorder is set as `witness` of the evaluation environment, where it counts evaluated
+    /// expressions.
     pub coverage: Option<&'s Coverage>,
     /// Storage for the states of objects that could not be destroyed.
     pub leftovers: Option<&'s dyn Leftovers>,

@@ -27,7 +27,7 @@ pub(crate) struct Kept {
     pub run: usize,
 }
 
-/// Results of the runs so far.
+/// Results of the runs so far, and the values that runs share.
 #[derive(Default)]
 struct Memory {
     statuses: Vec<Status>,
@@ -118,7 +118,7 @@ impl<'s> FileRun<'s> {
         if self.suite.stop.is_cancelled() {
             self.tell_interrupted();
         }
-        // Closed last, because the destruction needs the configured providers, too.
+        // The providers are closed last, because the destruction needs the configured ones, too.
         self.close().await;
         let (diagnostics, runs) = {
             let mut memory = self.memory();
@@ -300,7 +300,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// Adds the source texts of values from outside.
+    /// Adds the source texts of values from outside the test files.
     pub(crate) fn add_sources(&self, sources: SourceMap) {
         self.memory().sources.extend(sources);
     }
@@ -370,7 +370,8 @@ impl<'s> FileRun<'s> {
         self.memory().planned.extend(planned);
     }
 
-    /// Returns the record of a state. If it cannot be created, the test runs with a warning.
+    /// Returns the record of a state; `None` without a storage for records. If the record cannot be created, the result is `None`, too,
+    /// with a warning.
     pub(crate) fn recorder(&self, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
         let leftovers = self.suite.leftovers?;
         if let Some(known) = self.memory().recorders.get(key) {

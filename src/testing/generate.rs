@@ -9,8 +9,9 @@ use uuid::Uuid;
 use schema::marking::without_write_only;
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedObject, Nesting};
 
-/// Characters of a generated string, and its length.
+/// Characters of a generated string.
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+/// Length of a generated string.
 const LENGTH: usize = 8;
 
 /// Generator of the values of one object; equal seeds give equal values. Each value depends on its path, so that it

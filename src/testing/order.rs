@@ -44,7 +44,7 @@ impl Named {
     }
 }
 
-/// Dependencies of a run on its file.
+/// Runs and variables of the file that a run depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
     /// Runs that the run refers to, directly or through variables.
@@ -83,7 +83,7 @@ pub fn needs(file: &TestFile, run: &TestRun, module: &Config) -> Needs {
         own_variables: named.variables.iter().filter(of_file).cloned().collect(),
         ..Needs::default()
     };
-    // Variables of the file may refer to others and to runs, on which the run then depends, too.
+    // Variables of the file may refer to other variables and to runs, on which the run then depends, too.
     let mut open: Vec<Arc<str>> = named.variables.iter().cloned().collect();
     while let Some(name) = open.pop() {
         let expr = file.variables.get(&name);

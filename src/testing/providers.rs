@@ -61,7 +61,8 @@ impl<'s> Pool<'s> {
         Some(self.shared(provider, running))
     }
 
-    /// Starts a process that is configured with this value.
+    /// Starts a process that is configured with this value. If the value is not valid, the result is the unconfigured provider with the
+    /// errors.
     pub async fn configured(
         &self,
         provider: &addrs::Provider,

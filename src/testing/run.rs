@@ -107,7 +107,7 @@ impl<'s> FileRun<'s> {
             variables,
         };
         if problems.has_errors() {
-            // A mistake in the module is the likely cause, and more useful than an error about missing values.
+            // A mistake in the module is the likely cause, and its report is more useful than an error about missing values.
             let invalid = self.validate(&setting).await;
             done.diagnostics
                 .extend(if invalid.has_errors() { invalid } else { problems });
@@ -132,7 +132,7 @@ impl<'s> FileRun<'s> {
         }
     }
 
-    /// Returns the record of a state, unless all objects of the run are mocked.
+    /// Returns the record of a state; `None` if all objects of the run are mocked, or if there is no record.
     pub(crate) fn recorder_of(&self, setting: &Setting<'_, '_>, key: &Arc<str>) -> Option<Arc<dyn Recorder>> {
         let providers = &setting.providers;
         let exist = !providers.real.is_empty() || !providers.configured.is_empty();

@@ -77,7 +77,7 @@ pub(crate) fn undefined(parent: &config::ProviderRef) -> Diagnostic {
     .at(&parent.range)
 }
 
-/// Checks the provider configurations that a run names.
+/// Reports the provider configurations that a run names and that the file does not have.
 pub fn check_providers(file: &config::TestFile, run: &TestRun) -> Diagnostics {
     let wrong = run
         .providers

@@ -44,7 +44,7 @@ fn unprotected(config: &Arc<Config>) -> Arc<Config> {
 }
 
 impl FileRun<'_> {
-    /// Destroys the objects in the states of the file. Returns true if some remain.
+    /// Destroys the objects in the states of the file. Returns true if some remain, or if there was an error.
     pub(crate) async fn teardown(&self) -> bool {
         let mut states = self.states();
         states.retain(|(_, kept)| !objects(&kept.state).is_empty());
@@ -65,7 +65,8 @@ impl FileRun<'_> {
         failed.into_inner()
     }
 
-    /// Destroys the objects in one state. Returns true if some remain, or a problem was found.
+    /// Destroys the objects in one state. Returns true if some remain, or if there was an error. After a second interrupt, does nothing and
+    /// returns false.
     async fn teardown_of(&self, key: &Arc<str>, kept: &Kept) -> bool {
         if self.suite.stop.is_cancelled() {
             return false;

@@ -8,11 +8,12 @@ use serde_json::{Value as Json, json};
 /// The media type of JSON:API.
 const JSON_API: &str = "application/vnd.api+json";
 
-/// Retries of a request: with their pauses, they take some minutes.
+/// Maximum number of retries of a request. With the pauses between them, they take some minutes.
 const RETRIES: u64 = 12;
 
-/// Limits of the sizes of a document and of a state, in bytes.
+/// Maximum size of a JSON:API document in bytes.
 const LIMIT: u64 = 64 * 1024 * 1024;
+/// Maximum size of a state in bytes.
 const STATE_LIMIT: u64 = 1 << 30;
 
 /// Time limit of one request, answer included.
@@ -33,12 +34,12 @@ pub enum ApiError {
     /// The server refuses the request. Contains the status and the server's explanation, if there is one.
     #[error("{}", if .1.is_empty() { format!("the server answered with status {}", .0) } else { .1.clone() })]
     Refused(u16, String),
-    /// Missing answer, or one that cannot be parsed.
+    /// There is no answer, or the answer cannot be used.
     #[error("{0}")]
     Failed(String),
 }
 
-/// The API of a host.
+/// Access to the API of a host: the HTTP client, the base URL and the token.
 #[derive(Clone)]
 pub(crate) struct Api {
     pub net: Client,
@@ -62,7 +63,7 @@ pub struct Server {
     pub api_version: Option<(u64, u64)>,
     /// Name of the product, for messages.
     pub name: String,
-    /// Release of Terraform Enterprise, such as `v202302-1`; none for HCP Terraform.
+    /// Release of Terraform Enterprise, such as `v202302-1`; `None` for HCP Terraform.
     pub release: Option<String>,
 }
 
@@ -247,7 +248,7 @@ pub(crate) fn object(ty: &str, attributes: Json) -> Json {
     json!({"data": {"type": ty, "attributes": attributes}})
 }
 
-/// Returns the object of a document.
+/// Returns the object of a document; null if it has none.
 pub(crate) fn data(document: &Json) -> &Json {
     document.get("data").unwrap_or(&Json::Null)
 }
@@ -271,7 +272,7 @@ pub(crate) fn id(data: &Json) -> Result<String, ApiError> {
         .ok_or_else(|| ApiError::Failed("the answer of the server has no identifier in it".to_owned()))
 }
 
-/// Returns a string attribute of an object.
+/// Returns a string attribute of an object; `None` if it is missing, or not a string.
 pub(crate) fn text<'d>(data: &'d Json, name: &str) -> Option<&'d str> {
     data.get("attributes")?.get(name)?.as_str()
 }
@@ -290,7 +291,7 @@ pub(crate) fn truth(data: &Json, pointer: &str) -> bool {
     data.pointer(pointer).and_then(Json::as_bool).unwrap_or_default()
 }
 
-/// Returns the identifier of a relation to one object.
+/// Returns the identifier of a relation to one object; `None` if there is none.
 pub(crate) fn related(data: &Json, name: &str) -> Option<String> {
     let id = data.pointer(&format!("/relationships/{name}/data/id"))?;
     id.as_str().map(str::to_owned)

@@ -73,7 +73,7 @@ impl Connection {
     /// Overrides a policy check whose failure may be overridden (`soft_failed`).
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn override_policy(&self, id: &str) -> Result<(), ApiError> {
         let path = format!("policy-checks/{}/actions/override", part(id));
         self.api.send(net::Method::POST, &path, None).await.map(drop)

@@ -7,8 +7,9 @@ use serde_json::json;
 use crate::api::{self, ApiError, part};
 use crate::{Connection, Workspace};
 
-/// Number of requests for the status of an upload, and the pause before each: 30 seconds in all.
+/// Maximum number of requests for the status of an upload.
 const POLLS: u32 = 60;
+/// Pause before each request for the status: with [`POLLS`], 30 seconds in all.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Use of a configuration version.
@@ -67,7 +68,7 @@ impl Connection {
     /// Uploads an archive as the content of a configuration version, and waits until the server has it.
     ///
     /// # Errors
-    /// The server refuses the archive, cannot be reached, or does not report its arrival in time.
+    /// The server refuses the archive, cannot be reached, or does not report within the time limit that it has the archive.
     pub async fn upload_configuration(&self, configuration: &Configuration, archive: Vec<u8>) -> Result<(), ApiError> {
         self.api.upload(&configuration.upload, archive).await?;
         // The archive is uploaded to a storage host. A run that is created before the server has processed it

@@ -100,7 +100,7 @@ impl Connection {
         format!("organizations/{}/{rest}", part(&self.settings.organization))
     }
 
-    /// Checks that the workspace of `TF_WORKSPACE` exists and has all tags of the block.
+    /// If `TF_WORKSPACE` names a workspace and the block selects by tags, checks that the workspace exists and has all of the tags.
     async fn check_selected(&self) -> Result<(), Problem> {
         let (Some(name), crate::Mapping::Tags(tags)) = (&self.settings.selected, &self.settings.mapping) else {
             return Ok(());

@@ -12,7 +12,7 @@ pub const FILE: &str = ".terraformignore";
 /// Rules that precede those of the file, which can revoke them.
 const DEFAULTS: &str = ".terraform/\n!.terraform/modules/\n.git/\n";
 
-/// Rules for a directory.
+/// Rules of a `.terraformignore` file, after the default rules.
 #[derive(Debug)]
 pub struct Rules {
     rules: Vec<Rule>,

@@ -55,7 +55,7 @@ pub struct Problem {
     pub summary: String,
     /// Reason, and advice.
     pub detail: String,
-    /// Argument of the block that the problem is about.
+    /// Argument of the block that the problem is about; `None` for a problem of no single argument.
     pub argument: Option<&'static str>,
 }
 

@@ -12,11 +12,12 @@ use crate::{Connection, RunPlan};
 const STX: u8 = 2;
 const ETX: u8 = 3;
 
-/// Bytes that are requested at a time.
+/// Number of bytes that are requested at a time.
 const LIMIT: usize = 64 * 1024;
 
-/// Pauses while there are no new bytes: the first, and the longest.
+/// First pause while there are no new bytes.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest pause while there are no new bytes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Number of empty reads after which the status of the plan or apply is requested, once its log has begun.
@@ -43,7 +44,7 @@ pub struct Log {
     ended: bool,
 }
 
-/// State of the start and end marks in a log.
+/// Read position in a log, and the state of its start and end marks.
 #[derive(Debug, Default)]
 struct Text {
     offset: usize,

@@ -10,7 +10,7 @@ use crate::{Connection, Workspace};
 #[derive(Clone, PartialEq)]
 pub struct StateOutput {
     pub name: String,
-    /// Type, in the language's JSON notation.
+    /// Type, in Terraform's JSON notation.
     pub ty: Json,
     pub value: Json,
     pub sensitive: bool,

@@ -17,7 +17,7 @@ pub struct RunOptions {
     pub refresh: bool,
     /// Only refresh, and propose no other changes.
     pub refresh_only: bool,
-    /// Plan to destroy everything.
+    /// Plan to destroy all objects.
     pub destroy: bool,
     /// Apply the plan without confirmation; `None` for the setting of the workspace.
     pub auto_apply: Option<bool>,
@@ -31,7 +31,7 @@ pub struct RunOptions {
     pub replace: Vec<String>,
     /// Addresses of actions to invoke.
     pub invoke: Vec<String>,
-    /// Values of variables, as expressions of the language.
+    /// Values of variables, as expressions of Terraform's language.
     pub variables: BTreeMap<String, String>,
 }
 
@@ -110,7 +110,7 @@ pub struct Run {
     pub status: RunStatus,
     /// Set if the run's plan changes anything.
     pub has_changes: bool,
-    /// Set if the run destroys everything.
+    /// Set if the run destroys all objects.
     pub is_destroy: bool,
     /// Set if the run only refreshes the state.
     pub refresh_only: bool,
@@ -264,7 +264,7 @@ impl Connection {
         Ok((Run::read(api::data(&document))?, Included::read(&document)))
     }
 
-    /// Reads the task stages of a run; none where the server does not know them.
+    /// Reads the task stages of a run; empty if the server does not support task stages.
     ///
     /// # Errors
     /// The request failed.
@@ -288,7 +288,7 @@ impl Connection {
     /// Confirms a run, so that its plan is applied.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn apply_run(&self, run: &str) -> Result<(), ApiError> {
         self.act(run, "apply").await
     }
@@ -296,7 +296,7 @@ impl Connection {
     /// Discards a run that waits for confirmation.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn discard_run(&self, run: &str) -> Result<(), ApiError> {
         self.act(run, "discard").await
     }
@@ -304,7 +304,7 @@ impl Connection {
     /// Cancels a running run.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn cancel_run(&self, run: &str) -> Result<(), ApiError> {
         self.act(run, "cancel").await
     }

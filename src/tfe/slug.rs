@@ -95,8 +95,8 @@ impl<W: Write> SlugWriter<'_, W> {
 
     fn entry(&mut self, path: &Path, name: &str, depth: usize) -> Result<(), SlugError> {
         let metadata = fs::symlink_metadata(path).map_err(|error| failed(path, error))?;
-        // Whether a directory is excluded is decided in `inner`: its rule ends with a slash, and a later rule may
-        // include a part of its contents.
+        // `inner` decides whether a directory is excluded: the rule of a directory ends with a slash, and a later rule may include a part
+        // of its contents.
         if self.rules.verdict(name).excluded && !metadata.is_dir() {
             return Ok(());
         }

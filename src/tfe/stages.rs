@@ -16,9 +16,9 @@ pub struct Stage {
     pub stage: String,
     /// `pending`, `running`, `passed`, `failed`, `awaiting_override`, `canceled`, `errored` or `unreachable`.
     pub status: String,
-    /// Results of the stage's tasks, where they were requested.
+    /// Results of the stage's tasks; empty unless they were requested.
     pub results: Vec<TaskResult>,
-    /// Results of the stage's policies, where they were requested.
+    /// Results of the stage's policies; empty unless they were requested.
     pub evaluations: Vec<Evaluation>,
 }
 
@@ -151,7 +151,7 @@ impl Connection {
     /// Overrides the failures of a stage.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn override_stage(&self, id: &str) -> Result<(), ApiError> {
         let path = format!("task-stages/{}/actions/override", part(id));
         self.api.post(&path, &json!({})).await.map(drop)

@@ -12,7 +12,7 @@ pub struct WorkspaceVariable {
     pub name: String,
     /// Text or an expression; `None` for a sensitive value, which the server does not disclose.
     pub value: Option<String>,
-    /// Set if the value is an expression of the language, and not plain text.
+    /// Set if the value is an expression of Terraform's language, and not plain text.
     pub is_expression: bool,
 }
 
@@ -26,8 +26,8 @@ impl std::fmt::Debug for WorkspaceVariable {
 }
 
 impl Connection {
-    /// Reads the input variables that a workspace has values for, including those of its variable sets. There are none
-    /// where the token may not see them.
+    /// Reads the input variables that a workspace has values for, including those of its variable sets. The list is empty if the token may
+    /// not see them.
     ///
     /// # Errors
     /// A request failed.

@@ -4,7 +4,7 @@ use versions::{Constraints, Version};
 
 use crate::Workspace;
 
-/// Relation of a version to the one of a workspace.
+/// Compatibility of a version with the version of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compatibility {
     /// The versions are compatible, or the workspace has no version.

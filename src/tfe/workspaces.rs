@@ -7,11 +7,12 @@ use serde_json::{Value as Json, json};
 use crate::api::{self, ApiError, data, items, object, part, related, truth};
 use crate::{Connection, Kind, Mapping, Tags};
 
-/// Pauses between attempts to release a lock while the server is still processing a state: the first, and the longest.
+/// First pause before the release of a lock is attempted again, while the server is still processing a state.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause before the release of a lock is attempted again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// Attempts to release a lock.
+/// Maximum number of attempts to release a lock.
 const UNLOCKINGS: u32 = 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -312,7 +313,7 @@ impl Connection {
     /// Deletes a workspace with its state. Succeeds if the workspace no longer exists.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses, or cannot be reached.
     pub async fn delete(&self, name: &str) -> Result<(), ApiError> {
         match self.api.delete(&self.path(&format!("workspaces/{}", part(name)))).await {
             Err(ApiError::NotFound) => Ok(()),

@@ -25,7 +25,7 @@ impl SpanId {
     }
 }
 
-/// Span of the program that has started this program.
+/// Trace context of the program that has started this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
     pub trace: TraceId,

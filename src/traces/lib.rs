@@ -99,7 +99,7 @@ impl Tracer {
         open
     }
 
-    /// Ends a span.
+    /// Ends a span, with the reason if it has failed. If [`LIMIT`] spans are recorded already, this one is dropped.
     pub fn end(&self, open: Open, error: Option<String>) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if *current == Some(open.id) {
@@ -119,7 +119,7 @@ impl Tracer {
         context::traceparent(self.trace, span)
     }
 
-    /// Returns the value of `TRACEPARENT` for programs that are started during the current span.
+    /// Returns the value of `TRACEPARENT` for programs that are started during the current span; `None` if there is none.
     #[must_use]
     pub fn current_traceparent(&self) -> Option<String> {
         let current = *self.current.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,7 +17,7 @@ pub struct Product<'p> {
     pub version: &'p str,
 }
 
-/// Destination of the trace, and its attributes.
+/// Settings of a trace: its destination, the requests to it, and the attributes of the service.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Complete URL to which spans are posted.
@@ -97,7 +97,7 @@ impl Settings {
     }
 }
 
-/// Returns the value and the name of an exporter variable: the one for traces, or else the one for all signals.
+/// Returns the name and the value of an exporter variable: the one for traces, or else the one for all signals. `None` if neither is set.
 fn exporter<'e>(environment: &'e Environment, setting: &str) -> Option<(String, &'e str)> {
     ["OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"]
         .iter()

@@ -69,7 +69,7 @@ impl Arguments {
         self.get(name)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// Returns a whole number.
+    /// Returns a whole number; `None` if the argument is not set. A negative number, a fraction or a number above `u32` is an error.
     pub fn number(&self, name: &str) -> Result<Option<u32>, ProviderError> {
         let Some(number) = self.get(name).and_then(Value::as_number) else {
             return Ok(None);
@@ -83,18 +83,18 @@ impl Arguments {
         }
     }
 
-    /// Returns a list of strings.
+    /// Returns a list of strings; empty if the argument is not set.
     pub fn texts(&self, name: &str) -> Vec<String> {
         let items = self.get(name).and_then(Value::as_seq).unwrap_or_default();
         items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Returns a list of numbers as bytes.
+    /// Returns a list of numbers as bytes; `None` if the argument is not set.
     pub fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, ArgumentError> {
         self.get(name).map(|value| bytes(value, name)).transpose()
     }
 
-    /// Returns the keys in an argument. Its value is the output of a key provider, or an object of the same form.
+    /// Returns the keys in an argument; `None` if it is not set. Its value is the output of a key provider, or an object of the same form.
     pub fn keys(&self, name: &str) -> Result<Option<Keys>, ArgumentError> {
         let Some(value) = self.get(name) else {
             return Ok(None);
@@ -119,7 +119,7 @@ fn bytes(value: &Value, name: &str) -> Result<Vec<u8>, ArgumentError> {
     items.iter().map(|value| byte(value).ok_or_else(invalid)).collect()
 }
 
-/// Output of a key provider.
+/// Keys that a key provider has returned.
 pub(crate) struct Keys {
     pub encryption: Vec<u8>,
     /// Key for decryption; `None` if there is nothing to decrypt.
@@ -149,7 +149,7 @@ pub(crate) trait Source {
     /// Finds the key that belongs to stored metadata.
     fn stored_key(&self, metadata: &[u8]) -> Result<Vec<u8>, ProviderError>;
 
-    /// Length of the keys in bytes, if the configuration sets it.
+    /// Length of the keys in bytes: 32, unless the configuration sets another one.
     fn key_length(&self) -> usize {
         32
     }

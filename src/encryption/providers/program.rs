@@ -19,7 +19,7 @@ use super::request::{WaitError, block_on};
 /// Time limit of a request to a user's program.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-/// The expected first line of a program's output.
+/// Protocol of a kind of program: the first line of the output, the description for messages, and the time limit.
 pub(crate) struct Header {
     pub magic: &'static str,
     /// Description of the program for messages.

@@ -37,7 +37,7 @@ impl Description {
     }
 }
 
-/// Entry of one provider package in the schema store.
+/// Entry of one provider package in the schema store, and the command that requests its schemas again.
 pub struct Kept {
     pub store: Arc<SchemaStore>,
     pub package: String,
@@ -62,8 +62,8 @@ impl Kept {
         Description::new(&file.properties.clone(), Arc::new(file))
     }
 
-    /// Starts a process of the provider only to request its schemas. Stores the schemas again and returns them; `None` if the provider
-    /// does not return them. It runs on a thread of its own, since damage of a stored schema is found in code that cannot await a
+    /// Starts a process of the provider only to request its schemas. Stores the schemas again and returns them; `None` if the provider does
+    /// not return them. The process is served by a thread of its own, since damage of a stored schema is found in code that cannot await a
     /// request.
     fn answer_of_new_process(&self) -> Option<Answer> {
         let ask = || {
@@ -89,7 +89,7 @@ impl Kept {
 }
 
 impl GrpcProvider {
-    /// Returns the description of the provider, requested from its process if it is not known.
+    /// Requests the description of the provider from its process, and stores it for later runs.
     pub(super) async fn describe(&self) -> Result<Description, Diagnostics> {
         let started = self.started().await?;
         let answer = Arc::new(self.ask(started).await?);

@@ -10,7 +10,7 @@ use super::GrpcProvider;
 use crate::convert;
 
 impl GrpcProvider {
-    /// Encodes an identity for a request; `None` if the type has no identity schema.
+    /// Encodes an identity for a request; `None` if there is no identity, or the type has no identity schema.
     pub(super) fn encode_identity(
         &self,
         path: &str,

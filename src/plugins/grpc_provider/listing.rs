@@ -1,4 +1,4 @@
-//! List resources: the client reads a stream of events up to its limit.
+//! Requests about list resources. The answer to a list request is a stream of events, which the client reads up to its limit.
 
 use cty::{Step, Value};
 use proto::tfplugin6 as pb;

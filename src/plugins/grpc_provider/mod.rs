@@ -128,7 +128,7 @@ impl GrpcProvider {
         encode(&self.connection, name(path), value, ty).map(Some)
     }
 
-    /// Encodes a `provider_meta` value, if the provider's schema has one.
+    /// Encodes a `provider_meta` value. Returns `None` without a value, or if the provider has no schema for it.
     async fn meta(&self, path: &str, meta: Option<Value>) -> Result<Option<pb::DynamicValue>, Diagnostics> {
         match (&self.schema().await?.provider_meta, meta) {
             (Some(schema), Some(meta)) => self.encode(path, &meta, &schema.implied_type()),

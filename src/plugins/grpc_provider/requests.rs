@@ -412,8 +412,8 @@ impl Provider for GrpcProvider {
             functions.insert(Arc::from(function), schema);
         }
         let functions = SchemaMap::from(functions);
-        // Keep the first response after the provider was configured: `call_function` takes signatures from it, so later callers
-        // must see the same ones.
+        // Keep the first response after the provider was configured: `call_function` takes signatures from it, so later callers must see
+        // the same signatures.
         Ok(self.functions.get_or_init(|| functions).clone())
     }
 
@@ -462,7 +462,7 @@ impl Provider for GrpcProvider {
 
     async fn stop(&self) -> Result<(), Diagnostics> {
         let Some(Ok(started)) = self.started.get() else {
-            // The provider has no running operation that could be stopped.
+            // The process was not started, so it has no running operation that could be stopped.
             return Ok(());
         };
         let path = started.methods.stop;

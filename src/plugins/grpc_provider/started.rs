@@ -26,7 +26,7 @@ pub enum Access {
     Running(Channel, &'static Methods),
 }
 
-/// Process of a provider, with its connection.
+/// Connection to a running provider process, and the state of its preparation.
 pub struct Started {
     pub methods: &'static Methods,
     pub grpc: Grpc<Channel>,
@@ -55,7 +55,7 @@ impl Started {
 }
 
 impl GrpcProvider {
-    /// Returns the process, which is started at the first call. From then on, its standard streams go to the log.
+    /// Returns the connection to the process, which is started at the first call. From then on, its standard streams go to the log.
     pub(super) async fn started(&self) -> Result<&Started, Diagnostics> {
         let start = || async {
             let (channel, methods) = match &self.access {
@@ -74,12 +74,12 @@ impl GrpcProvider {
         self.started.get_or_init(start).await.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the process, ready for any request.
+    /// Returns the connection to the process, which is ready for any request.
     ///
-    /// Providers on older SDKs rely on GetProviderSchema being the first request to each of their processes: other requests use
-    /// the data that it prepares. Other providers announce the capability `get_provider_schema_optional`. Like Terraform, this
-    /// program sends the request to each process, unless it has the schemas of the provider and the provider has that
-    /// capability. If the request was sent for this reason only, its answer is dropped.
+    /// Providers on older SDKs rely on GetProviderSchema being the first request to each of their processes: other requests use the data
+    /// that it prepares. Other providers announce the capability `get_provider_schema_optional`. Like Terraform, this program sends the
+    /// request to each process, unless it has the schemas of the provider and the provider has that capability. If the request was sent for
+    /// this reason only, its answer is dropped.
     pub(super) async fn ready(&self) -> Result<&Started, Diagnostics> {
         let started = self.started().await?;
         let introduce = || async {

@@ -30,9 +30,9 @@ const MAGIC: &[u8; 8] = b"mfschema";
 pub(crate) const FORMAT: u32 = 1;
 const PREFIX: usize = 16;
 const HEADER: usize = PREFIX + 32;
-/// Limits in bytes of the index and of all schemas, for reading and writing. The largest providers need less than a tenth of
-/// this.
+/// Maximum length of the index in bytes, for reading and writing. The largest providers need less than a tenth of the limit.
 const MAX_INDEX: usize = 16 << 20;
+/// Maximum length of all schemas in bytes, for reading and writing. The largest providers need less than a tenth of the limit.
 const MAX_SCHEMAS: u64 = 256 << 20;
 /// Length of the checksum of each schema, in bytes.
 const SUM: usize = 16;

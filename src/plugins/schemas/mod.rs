@@ -120,7 +120,7 @@ impl Encoded for Answer {
 /// Converts the schemas of a provider. Those of its types are converted on first use.
 ///
 /// # Errors
-/// The schema of its own configuration is invalid.
+/// The schema of the provider configuration or of the `provider_meta` block is invalid.
 pub(crate) fn provider_schema(
     properties: &Properties,
     encoded: Arc<dyn Encoded>,

@@ -26,8 +26,9 @@ const SCHEMA_DIR: &str = "MONOFORM_SCHEMA_DIR";
 
 const EXTENSION: &str = "schemas";
 
-/// Limits of the directory. If they are exceeded, the files that were not used for the longest time are removed.
+/// Maximum number of files in the directory. If there are more, the files that were not used for the longest time are removed.
 const MAX_FILES: usize = 100;
+/// Maximum size of all files in bytes, with the same effect as [`MAX_FILES`].
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Not durable: schemas that are lost in a crash are requested from the provider again.

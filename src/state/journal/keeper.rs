@@ -27,7 +27,8 @@ pub trait JournaledStore {
     /// The state cannot be written.
     fn save(&mut self, state: &State, version: &str) -> Result<(), StateError>;
 
-    /// Sets the known state without writing it to the store. The next write compares its state with the stored one, not with this one.
+    /// Sets the known state without writing it to the store. The next write then writes a new snapshot even if its state is equal to this
+    /// one.
     fn hold(&mut self, state: State);
 }
 
@@ -36,7 +37,7 @@ pub trait JournaledStore {
 pub struct Keeper {
     /// Journal of the run that has the store open.
     writer: Option<Writer>,
-    /// Journal of an earlier run, until it has been reported.
+    /// Journal of an earlier run, until it has been reported and [`Keeper::forget`] was called.
     left: Option<Left>,
     /// Snapshot from another source that is about to replace the stored one.
     expected: Option<Base>,
@@ -78,7 +79,7 @@ impl Keeper {
         }
     }
 
-    /// Finds the journal that an earlier run has left for this state.
+    /// Finds the journal that an earlier run has left for this state; `None` if there is none, or if this run has begun its own journal.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -112,8 +113,8 @@ impl Keeper {
         store.keeper().settle(recovered)
     }
 
-    /// Decides what a journal means for a state. Returns `None` if a running program without the lock is writing the journal, which must
-    /// then not be touched.
+    /// Decides what a journal means for a state. Returns `None` if this program holds the lock and another running program is writing the
+    /// journal, which must then not be touched.
     ///
     /// # Errors
     /// The state has a value that cannot be stored.
@@ -180,7 +181,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Returns the report on the journal of an earlier run, until [`Keeper::forget`] is called.
+    /// Returns the report on the journal of an earlier run, until [`Keeper::forget`] is called; `None` if no journal was found.
     #[must_use]
     pub fn report(&self) -> Option<&JournalReport> {
         self.left.as_ref().map(|left| &left.report)
@@ -193,7 +194,7 @@ impl Keeper {
     /// The journal cannot be removed.
     pub fn forget(&mut self, locked: bool) -> Result<(), StateError> {
         match self.left.take_if(|left| locked && !left.awaits) {
-            // Such a journal has another name by now, or was read without the lock, so it is never removed.
+            // A journal that must not be removed has another name by now, or was read without the lock.
             Some(left) if !left.precious => recovery::forget(&left.path),
             _ => Ok(()),
         }
@@ -248,7 +249,8 @@ impl Keeper {
         }
     }
 
-    /// Makes the journal smaller if it has become large. The state must have all outcomes up to the number `included`.
+    /// Makes the journal smaller if it has become large or if writing to it has failed. The state must have all outcomes up to the number
+    /// `included`.
     pub fn compact(&self, included: u64, known: Option<&State>) {
         if let Some(journal) = self.writer.as_ref().filter(|journal| journal.wants_compaction()) {
             match Base::from_state(known) {

@@ -46,7 +46,7 @@ impl Left {
         Text(report).to_string()
     }
 
-    /// Removes the journal, after its contents were saved elsewhere. A damaged journal is set aside instead; its new
+    /// Removes the journal, after its contents were saved elsewhere, and returns `None`. A damaged journal is renamed instead, and its new
     /// path is returned.
     ///
     /// # Errors
@@ -59,10 +59,8 @@ impl Left {
     }
 }
 
-/// Lists the journals in a directory that continue no state file and that no running program writes.
-///
-/// # Errors
-/// The directory or a journal cannot be read.
+/// Lists the journals in a directory whose runs had no state file, except those that a running program writes. Journals that cannot be
+/// decrypted are left out with a warning.
 pub fn left_in(directory: &Path, codec: &Codec) -> Result<Vec<Left>, StateError> {
     let mut out = Vec::new();
     for name in location::names(directory)? {

@@ -55,7 +55,7 @@ impl JournalLocation {
         }
     }
 
-    /// Finds the journal for this state.
+    /// Finds the journal for this state; `None` if there is none.
     pub(super) fn find(&self, known: Option<&State>, codec: &Codec) -> Result<Option<Found>, StateError> {
         let own = recovery::find(&self.path(), codec)?;
         let JournalLocation::Among { directory, name } = self else {
@@ -79,7 +79,7 @@ impl JournalLocation {
                 Err(StateError::Sealed { .. }) => continue,
                 found => found?,
             };
-            // Which state a damaged journal continues may be unreadable, so only a damaged journal with the expected name is reported.
+            // A damaged journal may not show which state it continues, so it is reported only if it has the expected name.
             let usable =
                 |found: &Found| !found.alive && found.contents.damage.is_empty() && found.contents.knows(&base);
             if let Some(found) = found.filter(usable) {

@@ -123,7 +123,7 @@ pub struct IntentKey {
     pub provision: bool,
 }
 
-/// All objects of an instance after a change.
+/// All objects of an instance after a change, and the operation that the change ends.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub address: AbsResourceInstance,
@@ -135,7 +135,7 @@ pub struct Outcome {
     pub answers: Answers,
 }
 
-/// Operation whose intent an outcome ends.
+/// Operation that an [`Outcome`] completes; its intent is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answers {
     /// None: the operation on the object continues.

@@ -1,4 +1,4 @@
-//! Queue of records to be written to a journal, and tickets, with which tasks and threads wait for them.
+//! Queue of records to be written to a journal, and tickets, with which tasks and threads wait until a record is durable.
 //!
 //! A record with a ticket is not written at once. All other tasks that are ready run first, because they may add records as well. While
 //! many operations run, records wait a little longer, so that one synchronization covers many of them.
@@ -226,7 +226,8 @@ impl Queue {
         self.running.saturating_sub(self.intents)
     }
 
-    /// Returns true if an operation that waits for its intent would cost time, because too few other operations run.
+    /// Returns true if waiting for more records costs time: no operation runs, or an operation waits for its intent while at most [`MANY`]
+    /// others run.
     fn is_idle(&self) -> bool {
         self.running == 0 || (self.intents > 0 && self.under_way() <= MANY)
     }
@@ -255,8 +256,8 @@ impl Shared {
         self.work.notify_one();
     }
 
-    /// Waits until there is something to write. Records without a ticket stay in the queue until a record with one is
-    /// added.
+    /// Waits until the queue must be written, or the journal has ended. Records without a ticket stay in the queue until a record with one
+    /// is added.
     pub(super) fn wait(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.queue();
         let mut since: Option<Instant> = None;

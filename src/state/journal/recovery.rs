@@ -27,7 +27,7 @@ pub struct Found {
     pub alive: bool,
 }
 
-/// Reads the journal at a path, if there is one.
+/// Reads the journal at a path; `None` if there is no regular file.
 pub(crate) fn find(path: &Path, codec: &Codec) -> Result<Option<Found>, StateError> {
     let cannot = |e| StateError::io("cannot read the journal", path, e);
     match fs::symlink_metadata(path) {
@@ -112,7 +112,7 @@ pub enum Outcomes {
     /// The outcomes of these instances were applied to the state.
     Replayed {
         instances: Vec<AbsResourceInstance>,
-        /// Set if the store has them, too, which requires the lock.
+        /// Set if the changed state was saved in the store, which requires the lock.
         saved: bool,
     },
     /// The journal does not know the state, and the state lacks the outcomes of these instances.
@@ -178,7 +178,8 @@ impl JournalReport {
         }
     }
 
-    /// Returns true if the report has something that the user must know.
+    /// Returns true if the report must be shown: the state lacked outcomes, an operation has not ended, or a part of the journal is
+    /// damaged.
     #[must_use]
     pub fn matters(&self) -> bool {
         self.outcomes != Outcomes::Known || !self.in_flight.is_empty() || !self.damage.is_empty()

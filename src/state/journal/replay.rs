@@ -25,11 +25,11 @@ pub struct Contents {
 
 #[derive(Debug)]
 pub enum Verdict {
-    /// The journal knows the state. Perhaps there are no new outcomes.
+    /// The journal knows the state.
     Continues {
         /// State with all outcomes.
         state: State,
-        /// Instances that the outcomes have changed.
+        /// Instances that the outcomes have changed; empty if the state had all outcomes.
         replayed: Vec<AbsResourceInstance>,
     },
     /// The journal does not know the state, but the state already has all outcomes.
@@ -183,7 +183,7 @@ impl Contents {
     }
 }
 
-/// Returns the key of the operation that an outcome ends.
+/// Returns the key of the operation that an outcome ends; `None` if the operation continues.
 pub(super) fn answered(outcome: &Outcome) -> Option<IntentKey> {
     let deposed = match &outcome.answers {
         Answers::Nothing => return None,

@@ -56,7 +56,7 @@ impl Writer {
         let file = create_locked(path).map_err(cannot)?;
         let written = (&file).write_all(&bytes).and_then(|()| file.sync_all());
         if let Err(e) = written {
-            // The file is empty so far, so removing it loses nothing.
+            // The file has no records yet, so removing it loses nothing.
             let _ = fs::remove_file(path);
             return Err(cannot(e));
         }

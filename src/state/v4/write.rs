@@ -105,8 +105,7 @@ fn write_output(name: &str, output: &OutputValue, out: &mut Vec<u8>) -> Result<(
 
 fn write_resources(state: &State, out: &mut Vec<u8>, written: &mut dyn FnMut(&mut Vec<u8>)) -> Result<(), StateError> {
     let mut scratch = Vec::new();
-    // The file is sorted by text, so that `m[10]` comes before `m[2]`, but the map in memory is sorted by
-    // value.
+    // The file is sorted by text, so that `m[10]` comes before `m[2]`, but the map in memory is sorted by the key's number.
     let mut resources: Vec<(String, &AbsResource, &ResourceState)> = state
         .resources
         .iter()
@@ -206,7 +205,7 @@ pub(crate) fn write_objects(
     Ok(())
 }
 
-/// Writes one of the plain fields at the beginning of a resource.
+/// Writes a string field of a resource on a line of its own.
 fn field(name: &str, value: &str, out: &mut Vec<u8>) {
     line(3, out);
     json_string(name, out);
@@ -300,7 +299,7 @@ fn write_identity(identity: Option<&Identity>, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the fields that most objects do not have.
+/// Writes the fields that are left out if they are empty or false: private data, dependencies and flags.
 fn write_additions(object: &Object, out: &mut Vec<u8>) {
     if !object.private.is_empty() {
         out.extend_from_slice(b",\"private\":\"");

@@ -1,4 +1,4 @@
-//! Arguments of backends that Terraform does not have.
+//! Backend arguments that this program has and Terraform does not have.
 
 /// Backend type and name of each argument that only this program has.
 const ADDITIONS: &[(&str, &str)] = &[("pg", "layout")];

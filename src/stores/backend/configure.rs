@@ -17,7 +17,7 @@ use super::{select, settings};
 use crate::session::read_source;
 use crate::{Context, Tone};
 
-/// Flags of `init` that concern the backend.
+/// Flags of `init` that concern the backend, and the migration into `cloud` workspaces.
 pub struct BackendOptions<'a> {
     /// Values of `-backend-config`: files, or settings as NAME=VALUE.
     pub settings: &'a [String],
@@ -27,7 +27,7 @@ pub struct BackendOptions<'a> {
     pub migrate: bool,
     /// `-force-copy`.
     pub force_copy: bool,
-    /// Questions can be asked (`-input`).
+    /// True if questions can be asked (`-input`).
     pub input: bool,
     /// Timeout for the locks of both states; `None` for no locks.
     pub lock: Option<Duration>,
@@ -113,7 +113,7 @@ impl Change<'_> {
         self.options.migrate || self.options.force_copy
     }
 
-    /// Removes the recorded backend, for a configuration without a block.
+    /// Changes to the local backend, for a configuration without a block: migrates the states and empties the record.
     fn to_none(&self, record: &Record) -> Result<StateBackend, Diagnostics> {
         let context = self.context;
         let Some(previous) = &self.previous else {
@@ -153,7 +153,7 @@ impl Change<'_> {
         Ok(StateBackend::default())
     }
 
-    /// Changes to the backend of the configured block.
+    /// Connects to the backend of the configured block. If the block differs from the record, migrates the states and writes the record.
     fn to_block(
         &self,
         mut record: Record,
@@ -176,7 +176,8 @@ impl Change<'_> {
             if saved.hash == hash && self.options.settings.is_empty() {
                 return connect(kind, recorded);
             }
-            // The settings are the same, but have moved from the command line into the block, so only the hash is updated.
+            // The settings are the recorded ones, but may have moved between the command line and the block, so at most the hash is
+            // updated.
             if recorded == merged && kind.change(saved).is_none() {
                 let backend = connect(kind, recorded)?;
                 if saved.hash != hash {
@@ -196,8 +197,8 @@ impl Change<'_> {
                 migrate(&self.migration, &of_saved(context, saved)?, &backend)?;
             }
             None => self.bring_local_states(&backend)?,
-            // The record is written after this: after a migration that fails or is refused, the old record remains, so that init can be run
-            // again.
+            // The record is written after the migration. If the migration fails or is refused, the old record remains, so that init can be
+            // run again.
         }
         let saved = Saved {
             provider,
@@ -285,7 +286,7 @@ impl Change<'_> {
         let (noun, ty) = (saved.noun(), saved.ty.clone());
         record.backend = Some(saved);
         record.write(context.data_dir)?;
-        // For HCP Terraform, the last message of `init` reports this.
+        // For HCP Terraform, the last message of `init` reports the success.
         if ty == CLOUD && noun == "backend" {
             return Ok(());
         }

@@ -77,8 +77,9 @@ pub fn current(context: &Context<'_>, config: Option<&Config>) -> Result<StateBa
     kind.configure(recorded, Some(&block.body))
 }
 
-/// Configures a block that has no record yet. `init` records it, and moves existing states to it. If the data directory cannot be written,
-/// nothing can be recorded. Then the block is used without a record, unless there is a state to migrate.
+/// Configures a block that has no record yet. Only a block `local` needs no record. For any other backend, the result is an error that
+/// demands `init`, which records the backend and migrates existing states. There is one exception: if the data directory cannot be written,
+/// nothing can be recorded, so a `backend` block is used without a record if there is no state to migrate.
 fn first_use(context: &Context<'_>, block: &Backend, kind: Kind) -> Result<StateBackend, Diagnostics> {
     if block.provider.is_some() {
         let reason = format!("Initial configuration of a state store \"{}\"", block.ty);

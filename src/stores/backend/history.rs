@@ -17,7 +17,7 @@ pub struct Run {
     /// `user@host`.
     pub who: String,
     pub program_version: String,
-    /// Time in RFC 3339.
+    /// Start time in RFC 3339.
     pub started_at: String,
     /// `finished`, `interrupted` or `running`.
     pub result: String,
@@ -64,7 +64,7 @@ impl Change {
     }
 }
 
-/// Rows of a query.
+/// Result of a query: the names of the columns, and the rows.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Rows {
     pub columns: Vec<String>,

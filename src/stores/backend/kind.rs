@@ -25,7 +25,7 @@ pub(super) enum Kind {
 /// Backend types of earlier Terraform versions.
 const REMOVED: &[&str] = &["artifactory", "atlas", "azure", "etcd", "etcdv3", "manta", "swift"];
 
-/// Checks that the type of the configuration's backend exists, without starting a plugin.
+/// Returns an error if the type of the `backend` block does not exist. Starts no plugin. The type of a `state_store` block is not checked.
 pub fn check_type(context: &Context<'_>, config: &Config) -> Option<Diagnostic> {
     let backend = config
         .root
@@ -109,7 +109,7 @@ impl Kind {
         }
     }
 
-    /// Describes how the third-party provider differs from the recorded one; `None` if it does not.
+    /// Describes how the third-party provider differs from the recorded one; `None` if it does not, or if one of the two is missing.
     pub(super) fn change(&self, saved: &Saved) -> Option<String> {
         self.owner()?.change(saved.provider.as_ref()?)
     }

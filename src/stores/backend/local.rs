@@ -12,7 +12,7 @@ use syntax::{Diagnostic, Diagnostics};
 pub struct Local {
     /// File of the default workspace's state.
     pub path: Option<String>,
-    /// Directory of the other workspaces.
+    /// Directory for the states of all workspaces except the default one.
     pub workspace_dir: Option<String>,
 }
 

@@ -30,7 +30,7 @@ impl StateBackend {
         }
     }
 
-    /// Returns the place of a workspace's state.
+    /// Returns the file or the workspace of a store that has a workspace's state.
     #[must_use]
     pub fn state(&self, workspace: &str) -> Source {
         match self {

@@ -24,7 +24,7 @@ pub trait CloudMigration {
 pub struct Migration<'s> {
     pub context: &'s Context<'s>,
     pub cloud: &'s dyn CloudMigration,
-    /// Copy everything without questions.
+    /// True if all states are copied without questions.
     pub force: bool,
     pub input: bool,
     /// Timeout for the locks of both states; `None` for no locks.
@@ -53,7 +53,7 @@ pub fn migrate(how: &Migration<'_>, from: &StateBackend, to: &StateBackend) -> R
     let pair = Pair { how, from, to };
     let workspaces = match from.workspaces()? {
         Some(names) if names != [DEFAULT] && !names.is_empty() => names,
-        // The backend has only one state, or only the default workspace.
+        // The old backend has only one state, or only the default workspace.
         _ => return pair.one(DEFAULT, DEFAULT, how.force),
     };
     let (old, new) = (from.ty(), to.ty());
@@ -291,7 +291,7 @@ pub fn agreed(how: &Migration<'_>, question: &str, explanation: &str) -> Result<
     Ok(answered(how, question, explanation)?.trim_end() == "yes")
 }
 
-/// Asks a question.
+/// Asks a question, and returns the answer. It is an error if questions are not allowed, or if there is no answer.
 pub fn answered(how: &Migration<'_>, question: &str, explanation: &str) -> Result<String, Diagnostics> {
     if !how.input {
         return Err(Diagnostic::error(

@@ -22,7 +22,7 @@ pub(super) struct UnfinishedOperation {
     pub intent: InFlight,
 }
 
-/// Operations of earlier runs without a result.
+/// Operations of earlier runs without a result, and the report on them.
 #[derive(Debug, Default)]
 pub(super) struct Unfinished {
     found: Vec<UnfinishedOperation>,

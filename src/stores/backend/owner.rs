@@ -54,7 +54,7 @@ impl Owner {
                 text(&now.version)
             ));
         }
-        // A new version of the provider may have more arguments. One that is not set is not a change.
+        // A new version of the provider may have more arguments. An argument that is not set is not a change.
         let same = |(name, value): (&String, &Json)| before.config.get(name).unwrap_or(&Json::Null) == value;
         let all_same = now.config.iter().all(same);
         (!all_same).then(|| format!("State store provider {} configuration changed", now.source))
@@ -63,7 +63,7 @@ impl Owner {
     /// Configures the provider, and adds its warnings.
     ///
     /// # Errors
-    /// The provider refuses the configuration.
+    /// A required argument is missing, or the provider refuses the configuration.
     pub(super) fn configure(&self, process: &Process, warnings: &mut Diagnostics) -> Result<(), Diagnostics> {
         let mut missing = Diagnostics::new();
         for (name, attribute) in &self.schema.block.attributes {

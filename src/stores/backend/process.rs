@@ -5,7 +5,7 @@ use std::sync::Arc;
 use provider::state_store::StateStore;
 use tokio::runtime::{Handle, Runtime};
 
-/// Connection to a plugin, and the runtime on which it runs.
+/// Connection to a plugin, and the runtime on which the connection runs.
 pub(super) struct Process {
     plugin: Arc<dyn StateStore>,
     handle: Handle,
@@ -38,8 +38,8 @@ impl Drop for Process {
         if Handle::try_current().is_err() {
             runtime.block_on(self.plugin.close());
         }
-        // Called inside another runtime, which must not block: the runtime is shut down in the background, and dropping the connection ends
-        // the plugin process.
+        // If this is called inside another runtime, that one must not block: nothing is awaited, and dropping the connection ends the
+        // plugin process.
         runtime.shutdown_background();
     }
 }

@@ -17,7 +17,7 @@ const FILE: &str = "terraform.tfstate";
 /// Backend type that represents a `cloud` block.
 pub const CLOUD: &str = "cloud";
 
-/// Record of the last `init`.
+/// Record of the backend that the last `init` has configured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// Recorded backend; `None` for the local backend with default settings.
@@ -75,7 +75,7 @@ impl Saved {
         *self.ty == *block.ty && self.provider.is_some() == block.provider.is_some()
     }
 
-    /// Returns the settings of the backend `local`.
+    /// Returns the settings of the backend `local`; `None` for any other backend.
     #[must_use]
     pub fn local(&self) -> Option<Local> {
         let text = |name: &str| self.config.get(name).and_then(Json::as_str).map(ToOwned::to_owned);

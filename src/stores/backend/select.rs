@@ -6,7 +6,7 @@ use super::location::StateBackend;
 use super::record::CLOUD;
 use crate::{Context, NoAnswer, Question, workspace};
 
-/// Asks for the name of a workspace to create, because none has the tags that the configuration selects.
+/// Asks for the name of a new workspace and selects it, because no workspace has the tags that the configuration selects.
 fn first_of_cloud(context: &Context<'_>, backend: &StateBackend) -> Result<(), Diagnostics> {
     let tags = match backend {
         StateBackend::Store(store) => context.cloud.tags(&store.saved()?)?,
@@ -35,7 +35,7 @@ fn first_of_cloud(context: &Context<'_>, backend: &StateBackend) -> Result<(), D
     }
 }
 
-/// Selects an existing workspace: the only one, or one that the user chooses.
+/// If the selected workspace does not exist, selects an existing one: the only one, or one that the user chooses.
 ///
 /// # Errors
 /// The workspaces cannot be listed, there is none, or the user cannot be asked.

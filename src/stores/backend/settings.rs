@@ -59,13 +59,13 @@ pub fn decode_block(block: &Backend, schema: &Schema) -> Result<Value, Diagnosti
 /// Decodes a body as an object of the schema's type. Required settings may be missing.
 ///
 /// # Errors
-/// Something in the body is not in the schema, or has a value that does not fit.
+/// An argument or block is not in the schema, or has a value that does not fit.
 pub fn decode(body: &Body, schema: &Schema) -> Result<Value, Diagnostics> {
     let (value, problems) = decode_body(body, &lenient(&schema.block), Context::new(&Constant));
     problems.into_result(value)
 }
 
-/// Locates problems with settings in the body that the settings come from.
+/// Gives each problem the source range of its setting in `body`. Without a body, the problems stay as they are.
 pub fn located(
     problems: impl IntoIterator<Item = (Diagnostic, cty::Path)>,
     body: Option<&Body>,
@@ -199,7 +199,7 @@ fn argument(ty: &str, schema: &Schema, name: &str, text: &str) -> Result<(Arc<st
         )));
     };
     let wanted = attribute.implied_type();
-    // A string setting needs no quotes: otherwise users would have to quote it twice, for the shell and for the language.
+    // A string setting needs no quotes: otherwise users would have to quote it twice, for the shell and for HCL.
     if wanted == Type::String {
         return Ok((known.clone(), Value::string(text)));
     }
@@ -250,8 +250,8 @@ fn file(
         .iter()
         .map(|a| &a.name)
         .chain(body.blocks.iter().map(|b| &b.ty));
-    // Only the settings of the file are taken. The decoded object has null for all others, which must not replace the settings of the
-    // block.
+    // Only the settings of the file are taken. The decoded object has null for all other settings, which must not replace the settings of
+    // the block.
     for name in written {
         if let Some(value) = value.get(name) {
             changes.insert(Arc::from(&**name), value.clone());

@@ -16,16 +16,18 @@ use super::store::{Store, error};
 
 /// First pause between attempts to acquire a lock. Each pause is twice as long as the one before, up to the longest one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause between attempts to acquire a lock.
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
-/// The same for a store that queues the requests for a lock, where an attempt costs little.
+/// First pause for a store that queues the requests for a lock, where an attempt costs little.
 const FIRST_PAUSE_IN_ORDER: Duration = Duration::from_millis(100);
+/// Longest pause for a store that queues the requests for a lock.
 const LONGEST_PAUSE_IN_ORDER: Duration = Duration::from_secs(1);
 
 /// Interval at which cancellation is checked while waiting for the lock.
 const TICK: Duration = Duration::from_millis(100);
 
-/// State of one workspace of a store.
+/// State of one workspace of a store, with its lock and its journal.
 pub struct Snapshots {
     store: Arc<Store>,
     workspace: String,
@@ -35,7 +37,7 @@ pub struct Snapshots {
     known: Option<Option<State>>,
     /// Set if results of a journal are in the known state but not in the store.
     replayed: bool,
-    /// Set if the state is not stored in the current form.
+    /// Set if the stored state should be written again, see `state::codec::Decoded`.
     outdated: bool,
     keeper: Keeper,
     codec: Codec,
@@ -52,7 +54,8 @@ impl Snapshots {
     /// Opens the state of a workspace. A missing workspace is created with an empty state, so that it is listed from now on.
     ///
     /// # Errors
-    /// The store does not support a workspace with this name, or the empty state cannot be written.
+    /// The store does not support a workspace with this name, or stores each object separately while encryption is configured. The empty
+    /// state cannot be written.
     pub fn open(store: &Arc<Store>, workspace: &str, codec: Codec) -> Result<Snapshots, Diagnostics> {
         if store.keeps_objects() && codec.cipher().is_some() {
             return Err(Diagnostic::error(
@@ -125,7 +128,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Marks the operations as reported to the user. With a lock, the store forgets them.
+    /// Marks the unfinished operations as reported to the user. With a lock, the store forgets them.
     fn forget_unfinished(&mut self) -> Result<(), StateError> {
         let operations = self.unfinished.take();
         match self.lock_id.is_some() && !operations.is_empty() {
@@ -134,7 +137,7 @@ impl Snapshots {
         }
     }
 
-    /// Makes one attempt to acquire the lock. Calls `ask` at intervals meanwhile, which may report that the command waits.
+    /// Makes one attempt to acquire the lock. Calls `ask` at intervals until the store answers; `ask` may report that the command waits.
     fn try_lock(&self, request: &LockRequest, ask: &dyn Fn() -> bool) -> Result<String, LockFailure> {
         self.process().wait(async {
             let mut attempt = self.process().plugin().lock(&self.workspace, request);
@@ -218,7 +221,8 @@ impl SnapshotStore for Snapshots {
             true => (FIRST_PAUSE_IN_ORDER, LONGEST_PAUSE_IN_ORDER),
             false => (FIRST_PAUSE, LONGEST_PAUSE),
         };
-        // A queued request stays in the store's queue until the session ends, and others would wait behind it, so it is withdrawn.
+        // A queued request stays in the store's queue until the session ends, and requests of other programs would wait behind it, so it is
+        // withdrawn.
         let withdraw = || {
             if in_order {
                 let withdrawn = self

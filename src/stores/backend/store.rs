@@ -92,7 +92,7 @@ impl StorePlugin {
         }
     }
 
-    /// Returns the third-party provider that serves the store.
+    /// Returns the third-party provider that serves the store; `None` for a built-in store.
     #[must_use]
     pub fn owner(&self) -> Option<&Owner> {
         self.owner.as_deref()
@@ -106,7 +106,7 @@ impl StorePlugin {
     /// Configures the store. Problems are located in the body that the configuration comes from.
     ///
     /// # Errors
-    /// The store refuses the configuration.
+    /// A required setting is missing, or the store refuses the configuration.
     pub fn configure(self, config: Value, body: Option<&Body>) -> Result<Store, Diagnostics> {
         // Missing settings are checked here and not by the plugin, because the message refers to the block and to -backend-config.
         let missing = settings::missing(&self.ty, &self.schema, &config, body);
@@ -273,7 +273,7 @@ impl Store {
         self.process.wait(self.process.plugin().unlock(workspace, id))
     }
 
-    /// Returns true if a workspace exists, or needs no creation.
+    /// Returns true if a workspace exists, needs no creation, or was created by this request.
     ///
     /// # Errors
     /// The store does not support a workspace with this name, or does not answer.

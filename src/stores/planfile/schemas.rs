@@ -16,7 +16,7 @@ struct Used {
 }
 
 /// Selects the schemas of all types in a configuration, its plan and its states, and those of provider configurations and provisioners. The
-/// others are left out, because the largest providers have thousands of types.
+/// schemas of other types are left out, because the largest providers have thousands of types.
 #[must_use]
 pub fn schemas_of(all: &Schemas, config: &Config, plan: &Plan) -> Schemas {
     let used = used(config, plan);

@@ -54,7 +54,8 @@ fn random() -> u64 {
 }
 
 impl Socket {
-    /// Opens a socket that only this user (and the requested group) can reach. Must be called in a Tokio runtime.
+    /// Opens a socket that only this user (and the requested group) can reach. If no file can be created, a secured request without a
+    /// directory gets an abstract socket, which every user can reach. Must be called in a Tokio runtime.
     ///
     /// # Errors
     /// The socket's directory cannot be created, or the group does not exist.

@@ -96,7 +96,7 @@ pub fn ask(id: u32, ask: Ask) -> bool {
     pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
-/// Returns the signal that ended a process.
+/// Returns the signal that ended a process; `None` if no signal did.
 #[must_use]
 pub fn signal(status: &ExitStatus) -> Option<i32> {
     std::os::unix::process::ExitStatusExt::signal(status)

@@ -6,7 +6,7 @@ pub fn id() -> String {
     rustix::process::getuid().as_raw().to_string()
 }
 
-/// Returns the name of the user of this process, according to the system.
+/// Returns the name of the user of this process, according to `/etc/passwd`; `None` if the user is not listed there.
 #[must_use]
 pub fn name() -> Option<String> {
     let uid = id();

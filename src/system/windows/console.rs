@@ -40,7 +40,7 @@ pub fn prepare() {
     }
 }
 
-/// Returns the mode of a console; `None` if the handle is none.
+/// Returns the mode of a console; `None` if the handle is not that of a console.
 fn mode(which: STD_HANDLE) -> Option<u32> {
     let mut mode = 0;
     // SAFETY: the system fills in the mode.

@@ -27,7 +27,7 @@ pub fn ask(_id: u32, _ask: Ask) -> bool {
     false
 }
 
-/// Returns none: signals do not exist.
+/// Returns `None`: signals do not exist on Windows.
 #[must_use]
 pub fn signal(_status: &ExitStatus) -> Option<i32> {
     None

@@ -14,7 +14,7 @@ pub type LocalStream = NamedPipeClient;
 /// Connects to a named pipe, such as `\\.\pipe\openssh-ssh-agent`.
 ///
 /// # Errors
-/// No program listens at the pipe.
+/// No program listens at the pipe, or all of its instances remain in use.
 pub async fn connect(path: &Path) -> io::Result<LocalStream> {
     let busy = i32::try_from(ERROR_PIPE_BUSY).ok();
     // All instances of the pipe may be in use by other clients. The number of attempts is limited, because the server

@@ -11,7 +11,7 @@ pub fn id() -> String {
     "unknown".to_owned()
 }
 
-/// Returns the name of the user of this process, as in Go's library: `DOMAIN\name`.
+/// Returns the name of the user of this process, as in Go's library: `DOMAIN\name`. `None` if the system does not return it.
 #[must_use]
 pub fn name() -> Option<String> {
     let mut name = [0; 512];
