@@ -56,7 +56,8 @@ pub fn to_json(value: &Value) -> Result<Json, ModelError> {
 /// Converts JSON to a value, with the types that `jsondecode` gives it: arrays become tuples, and objects become objects. To read a
 /// document as a value of a certain type, use [`Json::to_value`].
 ///
-/// # Errors A number is too large to be represented.
+/// # Errors
+/// A number is too large to be represented.
 pub fn from_json(json: &Json) -> Result<Value, ModelError> {
     Ok(match json {
         Json::Null => Value::null(Type::Dynamic),

@@ -333,7 +333,8 @@ impl Request<'_> {
     /// Fills a directory with archives and with the documents of a network mirror. Providers get the version in `lock`, or else the
     /// newest one that meets the constraints. Returns the providers whose source cannot be reached, with the errors.
     ///
-    /// # Errors Packages cannot be fetched or written.
+    /// # Errors
+    /// Packages cannot be fetched or written.
     pub async fn mirror(
         &self,
         to: &Path,

@@ -25,7 +25,8 @@ use rustls::{CertificateError, ClientConfig, ConfigBuilder, RootCertStore};
 
 /// Builds the TLS configuration of connections to servers. The caller adds the client's certificate.
 ///
-/// # Errors Returns an error if the cryptography provider supports none of the protocol versions that rustls considers
+/// # Errors
+/// Returns an error if the cryptography provider supports none of the protocol versions that rustls considers
 /// safe.
 pub fn configuration(
     verifier: Arc<dyn ServerCertVerifier>,
