@@ -34,11 +34,11 @@ pub type ConstValues = BTreeMap<Arc<str>, Value>;
 /// Source of the values of a root module's variables, for expressions that are evaluated while the tree of modules is loaded.
 #[derive(Clone, Copy, Debug)]
 pub enum RootVariables<'o> {
-    /// Defaults only. A variable without a default has no value, which is not an error.
+    /// Const variables have their defaults, and a missing default is not an error. Other variables are unknown.
     None,
     /// Values that are known already, such as those of a saved plan. A variable that is missing here has its default.
     Known(&'o ConstValues),
-    /// Values set by the environment, files and flags. A missing one is an error.
+    /// Values set by the environment, files and flags. A const variable without a value is an error.
     Set(&'o SetVariables),
 }
 
@@ -436,7 +436,7 @@ fn needed_locals(expr: &Expr) -> Vec<(Arc<str>, bool)> {
         .collect()
 }
 
-/// Argument of a call that is evaluated while the configuration is loaded.
+/// Argument of a module call that is evaluated while the configuration is loaded.
 struct Argument {
     name: &'static str,
     /// Returns true for objects that the argument may refer to.
@@ -571,7 +571,8 @@ impl Scope for EarlyModule<'_> {
         Some(&self.functions)
     }
 
-    /// Accepts any function: providers are not running yet, so their signatures are unknown.
+    /// Accepts any provider function: providers are not running yet, so their signatures are unknown. In a scope that
+    /// `of_root` created, a call is an error.
     fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
         if self.workspace.is_some() {
             return Err(CallError::Unknown(Diagnostic::error(

@@ -95,7 +95,7 @@ fn steps(path: &str, begin: &mut String) -> Vec<String> {
 #[derive(Clone)]
 pub struct Mounted<'f> {
     pub mounts: Option<Arc<Mounts>>,
-    /// Source of all other files.
+    /// Source of the files outside of the mounted directories.
     pub files: &'f dyn FileSource,
 }
 

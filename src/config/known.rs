@@ -92,8 +92,8 @@ impl KnownRoot {
     }
 }
 
-/// Replaces settings of the `backend`, `state_store` or `cloud` block that are not constant by their values. `workspace`
-/// returns the selected workspace; it is called only if there are such settings.
+/// In the language of OpenTofu, replaces settings of the `backend`, `state_store` or `cloud` block that are not
+/// constant by their values. `workspace` returns the selected workspace; it is called only if there are such settings.
 ///
 /// The values replace the expressions in the configuration, so that all readers of the block find only constants.
 pub fn settle(config: &mut Config, set: &SetVariables, cwd: &str, workspace: impl FnOnce() -> String) {

@@ -76,7 +76,7 @@ impl Config {
         Some((node, block))
     }
 
-    /// Returns the block of a provider configuration, if it has `for_each`, with its module.
+    /// Returns the `for_each` expression of a provider configuration, if it has one, with the module of its block.
     #[must_use]
     pub fn expanded_provider(&self, address: &AbsProviderConfig) -> Option<(&ModuleNode, &Expr)> {
         address.alias.as_ref()?;

@@ -1,8 +1,8 @@
 //! Resolution of the provider configuration of each local name in each module.
 //!
 //! A module finds a configuration, in this order: what its caller passes in `providers`; a block of its own; and, for
-//! the configuration without alias, what its caller finds for the same provider. The root finds its blocks, or an empty
-//! default configuration. Names are compared by provider address, not by local name.
+//! the configuration without alias, what its caller finds for the same provider. The root finds its blocks, or an
+//! empty default configuration. Configurations are matched by provider address, not by local name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn expects(module: &Module, config: &LocalProviderConfig) -> bool {
     required.is_some_and(|r| r.configuration_aliases.iter().any(|alias| alias.config == *config))
 }
 
-/// Builds the detail of the error about an expected configuration in a root module.
+/// Builds the detail of the error about a root module that expects a provider configuration from a caller.
 fn without_caller(config: &LocalProviderConfig) -> String {
     format!(
         "This module expects the provider configuration {config} from its caller (configuration_aliases), and as the root module it has \
@@ -85,8 +85,8 @@ fn own(node: &ModuleNode) -> VisibleProviders {
     module.provider_configs.iter().map(visible).collect()
 }
 
-/// Resolves the configurations of the modules below `parent`. `repeats` is the range of the argument (count, for_each
-/// or depends_on) that applies to it, if any.
+/// Resolves the provider configurations of the modules below `parent`. `repeats` is the range of the argument (count,
+/// for_each or depends_on) that applies to `parent`, if any.
 fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
     let caller = parent.module.clone();
     for (name, child) in &mut parent.children {
@@ -173,7 +173,8 @@ fn mismatch(passed: &PassedProvider, provider: &Provider, child: &ModuleNode, ex
     Diagnostic::error("Provider type mismatch", detail).at(at)
 }
 
-/// Checks the configurations that a module has, expects and receives.
+/// Checks a module call against the provider configurations that the module requires (`configuration_aliases`), and
+/// against its own `provider` blocks.
 fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
     let module = &child.module;
     let configured = |config: &LocalProviderConfig| module.provider_configs.get(config).is_some_and(|c| !is_proxy(c));
@@ -213,7 +214,8 @@ fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, di
     redundant_proxies(module, diagnostics);
 }
 
-/// Checks the configurations that a call passes.
+/// Checks that the module expects the provider configurations that a call passes, and has no `provider` blocks of its
+/// own for them.
 fn check_passed(call: &ModuleCall, child: &ModuleNode, diagnostics: &mut Diagnostics) {
     let module = &child.module;
     let expected = |config: &LocalProviderConfig| {

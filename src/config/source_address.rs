@@ -66,10 +66,10 @@ pub enum SourceAddressError {
     /// An address at a host of git repositories that names no repository.
     #[error("A {service} address needs a user and a repository: {host}/USER/REPOSITORY.")]
     Repository { service: &'static str, host: &'static str },
-    /// An address at Google that names no object.
+    /// An address in Google Cloud Storage that names no object.
     #[error("An address in Google Cloud Storage has the form www.googleapis.com/storage/v1/BUCKET/OBJECT.")]
     GoogleObject,
-    /// An address at Amazon that names no object.
+    /// An address in Amazon S3 that names no object.
     #[error("An address in Amazon S3 has the form s3.amazonaws.com/BUCKET/OBJECT or BUCKET.s3.amazonaws.com/OBJECT.")]
     AmazonObject,
 }

@@ -87,7 +87,7 @@ fn is_auto(name: &str) -> bool {
     name.ends_with(".auto.tfvars") || name.ends_with(".auto.tfvars.json")
 }
 
-/// A flag that sets variables, in the order of the command line.
+/// A flag that sets one variable, or the variables in a file.
 #[derive(Clone, PartialEq)]
 pub enum VariableFlag {
     /// `-var 'name=text'`: the text after `-var`.
@@ -226,8 +226,8 @@ pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
     out
 }
 
-/// Evaluates the values of a root module's const variables. Other variables are only parsed, and syntax errors
-/// reported.
+/// Evaluates the values of a root module's const variables. Values of other variables are only parsed, and their
+/// syntax errors reported.
 #[must_use]
 pub fn collect_const(module: &Module, set: &SetVariables) -> CollectedValues {
     let mut out = set.reported(module);

@@ -12,7 +12,7 @@ use super::{Decoder, parts};
 use crate::model::variable::{DeprecationNotice, Written};
 use crate::model::{Local, Output, Variable};
 
-/// Names that no variable can have, because they are arguments of `module` blocks.
+/// Names that no variable can have, because they are arguments or nested blocks of `module` blocks.
 const RESERVED: &[&str] = &[
     "source",
     "version",
@@ -141,7 +141,7 @@ impl Decoder<'_> {
         Some(variable)
     }
 
-    /// Reports the condition of a validation that does not refer to its variable.
+    /// Reports a validation whose condition does not refer to the variable.
     fn refers_to_itself(&mut self, name: &str, condition: &Expr) {
         let own = |t: &&syntax::ast::Traversal| {
             &*t.root == "var"

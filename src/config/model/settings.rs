@@ -38,7 +38,7 @@ pub struct StoreProvider {
     pub name: Arc<str>,
     /// Address of the provider with this local name.
     pub provider: Provider,
-    /// Provider configuration, which can only be constants.
+    /// Arguments of the provider configuration, which must be constants.
     pub body: Arc<Body>,
     /// Range of the block's header.
     pub range: Range,

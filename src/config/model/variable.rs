@@ -57,7 +57,7 @@ pub(crate) struct Written {
     pub ephemeral: bool,
     pub nullable: bool,
     pub is_const: bool,
-    /// True if an output has a value; one in an override file need not.
+    /// True if an `output` block has the argument `value`, which may be missing in an override file.
     pub value: bool,
     /// Default as written, before conversion.
     pub default: Option<(Value, Range)>,
@@ -165,7 +165,7 @@ impl Variable {
 }
 
 impl Variable {
-    /// Creates a variable that no module declares, of any type: text for it is an expression.
+    /// Creates a variable of the dynamic type that no module declares. Text for it is parsed as an expression.
     #[must_use]
     pub fn undeclared(name: Arc<str>, range: &Range) -> Variable {
         Variable {

@@ -34,7 +34,7 @@ pub struct TestFiles {
     pub diagnostics: Diagnostics,
 }
 
-/// Returns the test directory, or its default.
+/// Returns the test directory that the user has named, or the default.
 ///
 /// # Errors
 /// The directory is not inside the working directory.

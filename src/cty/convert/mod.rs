@@ -88,8 +88,8 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
     }
 }
 
-/// Returns the type to which the parts of a tuple or object are converted in a collection: the element type or, if that
-/// is `any`, the common type of the parts.
+/// Returns the type to which the parts of a tuple or object are converted in a collection: the element type or, if
+/// that is `any`, the common type of the parts. `None` if the parts have no common type.
 fn element_target(parts: &[Type], element_type: &Type, safe_only: bool) -> Option<Type> {
     if *element_type != Type::Dynamic || parts.is_empty() {
         return Some(element_type.clone());

@@ -282,8 +282,8 @@ impl Decoder {
         None
     }
 
-    /// Evaluates the label of a block that a dynamic block generates. The inner `None` is a label that is not known
-    /// yet.
+    /// Evaluates the label of a block that a dynamic block generates. `None` after an error, which is reported;
+    /// `Some(None)` if the label is not known yet.
     fn label(
         &mut self,
         labels: Option<&Attribute>,
@@ -343,7 +343,7 @@ enum ForEach {
     Elements(Vec<(Value, Value)>, Marks),
 }
 
-/// Returns keys and elements of a known collection or structure.
+/// Returns keys and elements of a known collection or structure; `None` for any other value.
 fn elements(value: &Value) -> Option<Vec<(Value, Value)>> {
     if let Some(items) = value.as_seq() {
         // Unknown elements of a set become separate blocks, as in HCL, though they may turn out to be equal.

@@ -55,7 +55,8 @@ pub(super) fn for_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Opt
     }
 }
 
-/// Edit for an argument whose equals sign is missing or has another form.
+/// Returns the edit that puts `=` after the name of an argument, if the sign is missing, or if `:`, `:=` or `==` is in
+/// its place.
 pub(super) fn mend_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Option<Edit> {
     let end = match tokens.kind(next) {
         TokenKind::Colon if tokens.kind(next + 1) == TokenKind::Assign => next + 1,

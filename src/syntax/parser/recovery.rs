@@ -9,7 +9,7 @@ use crate::token::{TokenKind, Tokens};
 
 use super::Parser;
 
-/// Closing token of each opening one.
+/// Index of the closing token of each opening token.
 pub(super) struct Brackets {
     closers: Vec<u32>,
 }
