@@ -49,7 +49,7 @@ pub struct Table {
 /// - `{sha1:TEXT}`: the checksum of a text.
 pub type Pairs = &'static [(&'static str, &'static str)];
 
-/// One combination of sources of credentials.
+/// One case: the sources of credentials, and the expected requests or error.
 pub struct Row {
     /// Name of the case.
     pub name: &'static str,

@@ -57,7 +57,7 @@ pub fn names(w: &Workspace, tool: Tool) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Returns a directory whose `cloud` block has these settings, and perhaps further settings of workspaces.
+/// Returns a directory whose `cloud` block has these settings of workspaces.
 pub fn cloud(lab: &Lab, hcp: &Hcp, workspaces: &str) -> Workspace {
     let w = lab.without();
     cloud_block(&w, hcp, workspaces);

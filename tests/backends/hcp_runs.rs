@@ -165,7 +165,7 @@ fn created(data: Value) -> Reply {
     Reply::new(201, json!({ "data": data }).to_string()).with("Content-Type", JSON_API)
 }
 
-/// Answers requests below a workspace.
+/// Answers requests for the configuration versions and the runs of a workspace.
 pub fn of_workspace(
     world: &mut World,
     method: &str,
@@ -264,7 +264,7 @@ fn run_of<'w>(world: &'w mut World, number: &str) -> Option<&'w mut Run> {
     world.runs.all.iter_mut().find(|run| run.id == id)
 }
 
-/// Answers the other requests about runs.
+/// Answers requests about configuration versions, runs and parts of runs, except uploads, logs and the run queue.
 pub fn answer(
     world: &mut World,
     method: &str,

@@ -29,7 +29,7 @@ const OTS_HEADERS: [&str; 6] = [
     "x-ots-ststoken",
 ];
 
-/// Terraform 1.11 lacks an argument that the records have.
+/// Programs that the tests need. Terraform 1.11 lacks an argument that the recordings have.
 pub const PROGRAMS: &[&str] = &["terraform-1.16"];
 
 #[derive(Default)]

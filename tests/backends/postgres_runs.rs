@@ -31,7 +31,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_lock_of_one_apply_is_broken_and_the_other_goes_on", broken_lock),
 ];
 
-/// Directory in which runs meet.
+/// A lab, and the directory in which its runs meet.
 struct Meeting {
     lab: Lab,
     place: Workspace,
@@ -260,7 +260,7 @@ fn twenty_of_one() {
     assert_eq!(query(&meeting.lab, changes), "20");
 }
 
-/// `b` and `c` depend on `a`; `a` can be changed in place.
+/// Configuration in which `b` and `c` depend on `a`, which can be changed in place.
 const CHAIN: &str = r#"
 variable "word" {
   default = "x"

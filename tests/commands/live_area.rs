@@ -42,7 +42,7 @@ fn applying(w: &Workspace, rows: u16, columns: u16) -> Terminal {
     on(w, rows, columns, &["apply", "-auto-approve"])
 }
 
-/// Returns the row of the only heading.
+/// Returns the index of the only row with this beginning; `None` if there is no such row.
 fn heading(rows: &[String], begin: &str) -> Option<usize> {
     let mut found = rows.iter().enumerate().filter(|(_, row)| row.starts_with(begin));
     let (at, _) = found.next()?;

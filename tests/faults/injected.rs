@@ -144,7 +144,7 @@ fn killed_at_any_write_an_apply_loses_nothing() {
     eprintln!("{kills} kills");
 }
 
-/// Returns the addresses in a state file, and in another one if it exists.
+/// Returns the addresses that `state list` prints with these flags.
 fn addresses(w: &Workspace, flag: &[&str]) -> BTreeSet<String> {
     let mut args = vec!["state", "list"];
     args.extend(flag);

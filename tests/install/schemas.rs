@@ -82,7 +82,7 @@ impl Counted {
         )
     }
 
-    /// The files with schemas.
+    /// Returns the paths of the stored files with schemas.
     fn stored(&self) -> Vec<PathBuf> {
         let dir = std::fs::read_dir(self.w.home().join(".cache/monoform/schemas"));
         dir.into_iter()

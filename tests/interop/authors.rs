@@ -136,7 +136,7 @@ pub fn what_is_write_only_is_written_nowhere() {
     assert!(others.is_empty(), "{others:?}");
 }
 
-/// Tests copies of notes under this program.
+/// Tests the action that copies notes, under this program.
 fn copied_by(program: &str) {
     let w = workspace();
     w.write("main.tf", &with_action());

@@ -121,7 +121,7 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_else(|| panic!("{name} is no text"))
 }
 
-/// Writes a secret that only the owner can read, as these programs demand.
+/// Writes a secret that only the owner can read, as OpenSSH requires.
 fn write_secret(w: &Workspace, name: &str, content: &str) {
     use std::os::unix::fs::PermissionsExt;
     w.write(name, content);

@@ -165,7 +165,7 @@ pub fn certificates() {
     apply(&saying(&server.connection(&other))).fails_with(&["it is for another key than private_key"]);
 }
 
-/// An agent that lives as long as the test.
+/// An SSH agent that lives as long as the test.
 struct Agent {
     process: Child,
     socket: PathBuf,
