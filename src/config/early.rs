@@ -130,8 +130,8 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// Returns the value of a variable that is not const. Problems with values of root variables are not reported here, because the plan
-    /// reports them.
+    /// Returns the value of a variable that is not const; `None` if it is not known here. Problems with values of root variables are
+    /// not reported here, because the plan reports them.
     fn other(&self, variable: &Variable) -> Option<Value> {
         let default = || variable.default.clone();
         match self.others {
@@ -169,7 +169,8 @@ impl<'m> EarlyModule<'m> {
         self.locals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Evaluates the source and version of a call. Problems are reported.
+    /// Evaluates the source and version of a call. `None` if the call has no source, or after a problem, which is
+    /// reported.
     pub fn address(&self, call: &ModuleCall, diagnostics: &mut Diagnostics) -> Option<Arc<CallAddress>> {
         let source = call.source.as_ref()?;
         let version = match &call.version {

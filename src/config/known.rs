@@ -20,8 +20,8 @@ use crate::loader::configuration_files;
 use crate::model::{Config, Module};
 use crate::values::{self, SetVariables};
 
-/// Returns true if a file of a root module may have an `encryption` block. The text is searched for the word, because few modules have such
-/// a block, and parsing all of them would take time.
+/// Returns true if a file of a root module may have an `encryption` block. The text is searched for the word `encryption`, because few
+/// modules have such a block, and parsing all of them would take time.
 ///
 /// # Errors
 /// The directory or a file cannot be read.

@@ -436,8 +436,8 @@ impl Loader<'_> {
         early.into_values()
     }
 
-    /// Returns the directory and version of an installed remote module. Reports a module that is not installed, or not with the source
-    /// and version that the call requires.
+    /// Returns the directory of an installed remote module, and its version if it is of a registry. Reports a module that is not
+    /// installed, or not with the source and version that the call requires, and returns `None`.
     fn installed(
         &mut self,
         path: &addrs::Module,

@@ -32,8 +32,8 @@ fn is_proxy(config: &ProviderConfig) -> bool {
 }
 
 impl Config {
-    /// Replaces `provider` blocks of the root module by those with the same name and alias, adds others, and reports
-    /// conflicts between them and the modules.
+    /// Adds `provider` blocks to the root module, in place of those with the same name and alias. Reports conflicts
+    /// between the resulting provider configurations and the modules.
     #[must_use]
     pub fn with_root_providers(&self, blocks: Vec<ProviderConfig>) -> (Config, Diagnostics) {
         let mut root = self.root.clone();
@@ -95,8 +95,8 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
         };
         let counted = call.repetition().next().map(|e| e.range());
         let repeats = counted.or(call.depends_on.first().map(|r| &r.range)).or(repeats);
-        // The order is that of increasing precedence: defaults of the caller flow down, the module's own blocks
-        // replace them, and passed ones replace both.
+        // The order is that of increasing precedence: default configurations of the caller apply to the module, too;
+        // the module's own blocks replace them; and passed configurations replace both.
         let mut visible: VisibleProviders = parent
             .providers
             .iter()

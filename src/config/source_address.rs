@@ -334,7 +334,7 @@ fn hosted(host: &'static str, service: &'static str, rest: &str) -> Result<Strin
     Ok(format!("git::https://{host}/{user}/{repository}{ending}{subdir}"))
 }
 
-/// Expands `git@HOST:PATH`, the form that scp and git use.
+/// Expands `git@HOST:PATH`, the form that scp and git use; `None` for other forms.
 fn scp_like(path: &str) -> Option<String> {
     let (host, path) = path.strip_prefix("git@")?.split_once(':')?;
     let path = path.strip_prefix('/').unwrap_or(path);

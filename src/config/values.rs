@@ -178,7 +178,7 @@ impl SetVariables {
         out
     }
 
-    /// Returns a copy with more flags, which win over everything before.
+    /// Returns a copy with more flags, which take precedence over all values that are set so far.
     #[must_use]
     pub fn with_flags(&self, files: &dyn FileSource, flags: &[VariableFlag]) -> SetVariables {
         let mut out = self.clone();
@@ -269,7 +269,8 @@ pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Dia
     evaluate(variable, &given, &mut out).ok_or(out.diagnostics)
 }
 
-/// Builds the warning for a deprecated variable of the root module that is set.
+/// Builds the warning for a deprecated variable of the root module that is set. `None` for other variables, for null
+/// and unknown values, and in the mode of OpenTofu.
 fn deprecated_variable(variable: &Variable, value: &Value) -> Option<Diagnostic> {
     // OpenTofu does not warn: the author of the module decides.
     let warned = value.is_present() && !Mode::current().is_opentofu();
@@ -485,7 +486,8 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
     }
 }
 
-/// Returns the value that a variable is set to, before conversion, and its range. Problems are reported.
+/// Returns the value that a variable is set to, before conversion, and its range if a variable file sets it. `None`
+/// after a problem, which is reported.
 fn written<'g>(variable: &Variable, given: &'g Given, out: &mut CollectedValues) -> Option<(Value, Option<&'g Range>)> {
     let name = &variable.name;
     Some(match &given.content {
@@ -508,7 +510,8 @@ fn written<'g>(variable: &Variable, given: &'g Given, out: &mut CollectedValues)
     })
 }
 
-/// Evaluates a setting of a variable. Problems are reported.
+/// Evaluates the value that a variable is set to, and converts it to the variable's type. `None` after a problem,
+/// which is reported.
 fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Option<VariableValue> {
     let name = &variable.name;
     let (value, written) = written(variable, given, out)?;

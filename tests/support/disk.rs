@@ -145,7 +145,8 @@ impl Recording<'_> {
         Some(name.trim_start_matches("./").trim_end_matches('/').to_owned())
     }
 
-    /// Returns the name of the file behind a descriptor `5</dir/name>`.
+    /// Returns the name of the file behind a descriptor `5</dir/name>`; `None` for files outside of the recorded
+    /// directory.
     fn file(&self, descriptor: &str) -> Option<String> {
         let path = descriptor.split_once('<')?.1.split('>').next()?;
         let path = if path.contains("\\x") {

@@ -134,7 +134,8 @@ fn sorted(diagnostics: &[Value]) -> BTreeSet<String> {
     diagnostics.iter().map(Value::to_string).collect()
 }
 
-/// Returns the first error, which is the one that a user reads first: errors come after warnings.
+/// Returns the first error or, without errors, the first diagnostic. Warnings come before errors, but a user reads the
+/// errors first.
 fn first(diagnostics: &[Value]) -> Option<&Value> {
     let error = diagnostics.iter().find(|d| d[0] == "error");
     error.or(diagnostics.first())

@@ -86,7 +86,8 @@ impl Decoder<'_> {
         })
     }
 
-    /// Takes the `lifecycle` block, which only OpenTofu has, and returns its argument `enabled`.
+    /// In the language of OpenTofu, takes the `lifecycle` block of a module call out of `blocks`, and returns its
+    /// argument `enabled`.
     fn call_lifecycle(&mut self, blocks: &mut Vec<Block>) -> Option<Attribute> {
         if !Mode::current().has_opentofu() {
             return None;

@@ -484,7 +484,7 @@ pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagno
     }
 }
 
-/// Converts a traversal to the name of a provider configuration.
+/// Converts a traversal to the name of a provider configuration, `NAME` or `NAME.ALIAS`; `None` for other traversals.
 pub(crate) fn provider_ref_of(traversal: &Traversal) -> Option<ProviderRef> {
     let alias = match traversal.steps.as_slice() {
         [] => None,

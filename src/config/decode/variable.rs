@@ -294,7 +294,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Converts a default to the type of its variable. Problems are reported.
+/// Converts a default to the type of its variable. Problems are reported. A default that does not fit the type becomes
+/// unknown. `None` if there is no default, or if it is null and the variable is not nullable.
 pub(crate) fn convert_default(variable: &Variable, diagnostics: &mut syntax::Diagnostics) -> Option<Value> {
     let (value, range) = variable.written.default.as_ref()?;
     let invalid = |detail: String| Diagnostic::error("Invalid default value for variable", detail).at(range);

@@ -29,7 +29,7 @@ pub struct ModuleCall {
     pub for_each: Option<Expr>,
     /// If false, there is no instance, and the module is null; excludes `count` and `for_each`.
     pub enabled: Option<Expr>,
-    /// Dependencies of everything in the module.
+    /// Explicit dependencies of all objects in the module.
     pub depends_on: Vec<Reference>,
     /// Provider configurations passed to the module; `None` without the argument.
     pub providers: Option<Vec<PassedProvider>>,

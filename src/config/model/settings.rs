@@ -57,7 +57,7 @@ pub struct Encryption {
 /// A `cloud` block.
 #[derive(Clone, Debug)]
 pub struct Cloud {
-    /// Settings, as those of a [`Backend`].
+    /// Settings: constants, or values that are known before a plan, as in a [`Backend`].
     pub body: Arc<Body>,
     /// Errors of settings that cannot be evaluated.
     pub problems: Diagnostics,

@@ -50,7 +50,7 @@ pub struct DeprecationNotice {
     pub range: Range,
 }
 
-/// Arguments of a variable or output that are set explicitly: an override replaces only those.
+/// Arguments that the block of a variable or output sets explicitly: an override file replaces only these arguments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     pub sensitive: bool,

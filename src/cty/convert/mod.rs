@@ -327,7 +327,8 @@ fn map_to_object(
     Ok(Value::object_of(plain, out))
 }
 
-/// Returns the element type to convert to, with and without optional attributes.
+/// Returns the element type to convert to, with and without optional attributes. `None` if `want` is `any` and the
+/// parts have no common type.
 fn tuple_target(parts: &[Type], want: &Type, plain: &Type) -> Option<(Type, Type)> {
     if *want == Type::Dynamic {
         let target = element_target(parts, want, false)?;

@@ -109,7 +109,7 @@ enum Text {
     Prefix(String),
 }
 
-/// A verb, with everything between it and its percent sign.
+/// A verb of a format, with its flags, width, precision and argument position.
 #[derive(Default)]
 struct Verb {
     raw: String,

@@ -77,7 +77,8 @@ impl Node {
         }
     }
 
-    /// Returns the error about the first property, anywhere in the document, whose name occurs twice in its object.
+    /// Returns the error about a property, at any depth, whose name occurs twice in its object; `None` if there is
+    /// none.
     #[must_use]
     pub fn duplicate(&self) -> Option<Diagnostic> {
         match &self.kind {

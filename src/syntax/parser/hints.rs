@@ -4,7 +4,7 @@
 use crate::Edit;
 use crate::token::{TokenKind, Tokens};
 
-/// Returns a hint to add to an error at this token.
+/// Returns a hint to add to an error at this token, if the token is a part of a form from another language.
 pub(super) fn for_token(tokens: &Tokens<'_>, token: usize) -> Option<&'static str> {
     let after_not = || tokens.kind(token) != TokenKind::Assign && is_word(tokens, before(tokens, token), "not");
     match tokens.kind(token) {
