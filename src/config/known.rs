@@ -154,7 +154,7 @@ impl KnownRoot {
         problems
     }
 
-    /// Evaluates a setting. Settings are stored in clear text, so a sensitive value is an error.
+    /// Evaluates a setting. Settings are stored in clear text, so a sensitive or ephemeral value is an error.
     fn setting(&self, expr: &Expr) -> Result<Value, Diagnostics> {
         let scope = EarlyModule::of_root(&self.module, self.values.clone(), &self.cwd, &self.workspace);
         scope.prepare(expr);

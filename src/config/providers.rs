@@ -289,7 +289,8 @@ fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Warns about provider configurations that a module passes to the modules it calls, but does not have itself.
+/// Warns about default provider configurations that a module passes to the modules it calls, although it neither
+/// configures nor requires them, or does not receive them from its caller.
 fn handed_on(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     let passed = module.module_calls.values().flat_map(|c| c.providers.iter().flatten());
@@ -412,7 +413,8 @@ fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &m
     }
 }
 
-/// Reports blocks in a called module that have an effect in the root module only.
+/// Warns about `backend`, `state_store` and `cloud` blocks in a called module: they have an effect in the root module
+/// only.
 pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     if let Some(range) = module.backend.as_ref().map(|b| &b.range) {
@@ -452,8 +454,8 @@ impl ModuleNode {
 }
 
 impl Config {
-    /// Returns every provider configuration, in order of address: each block of each module, and the default
-    /// configurations that are needed without being written.
+    /// Returns every provider configuration, in order of address: the blocks of all modules, except those that a
+    /// passed configuration replaces, and the default configurations that are needed without being written.
     #[must_use]
     pub fn provider_configs(&self) -> Vec<ProviderSource<'_>> {
         let mut out: BTreeMap<AbsProviderConfig, ProviderSource<'_>> = BTreeMap::new();
@@ -500,7 +502,8 @@ impl Config {
         out.into_values().collect()
     }
 
-    /// Returns the version constraints of each required provider.
+    /// Returns the version constraints of each required provider, combined over all modules. Invalid constraints are
+    /// errors.
     pub fn version_constraints(&self) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
         let mut problems = Diagnostics::new();
         let mut out = BTreeMap::new();

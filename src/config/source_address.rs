@@ -79,7 +79,8 @@ impl ModuleSource {
     /// may have.
     ///
     /// # Errors
-    /// The text is not a source address, or one that cannot have a version.
+    /// The text is not a source address, or it is the address of a remote package although the call has a version. A
+    /// local address with a version is no error here: the caller reports it.
     pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, SourceAddressError> {
         // Windows separates directories by backslashes; Terraform accepts them on all systems.
         if ["./", "../", ".\\", "..\\"]
@@ -423,7 +424,7 @@ mod tests {
         assert_eq!(normalise(Os::Windows, file).unwrap(), file);
     }
 
-    /// Forms that Terraform accepts.
+    /// Forms that Terraform accepts, and forms that it refuses.
     #[test]
     fn kinds_of_sources() {
         for (text, expected) in [

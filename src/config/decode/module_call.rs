@@ -103,7 +103,8 @@ impl Decoder<'_> {
         parts::exact(first.body, LIFECYCLE, self.diagnostics).attribute("enabled")
     }
 
-    /// Reads the argument, which must be a bool: unlike in other bool arguments, a string is not converted.
+    /// Reads `ignore_nested_deprecations`, which must be a bool: unlike in other bool arguments, a string is not
+    /// converted.
     fn ignore_nested_deprecations(&mut self, expr: &Expr) -> bool {
         let (value, problems) = evaluate(expr, Context::new(&Constant));
         let name = "ignore_nested_deprecations";

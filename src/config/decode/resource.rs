@@ -335,7 +335,8 @@ impl Decoder<'_> {
         lifecycle
     }
 
-    /// Reports conditions that refer to their own resource by name.
+    /// Reports conditions and error messages that refer to their own resource by name, and preconditions that refer to
+    /// `self`.
     fn condition_avoids_itself(&mut self, rule: &CheckRule, kind: &str, resource: &addrs::Resource) {
         // Before the operation, the object may not exist. After it, a postcondition refers to the checked instance as
         // `self`.

@@ -86,7 +86,8 @@ pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> 
     out
 }
 
-/// Parses a file. `None` if it has syntax errors: the file is then not decoded, so that no missing arguments are reported.
+/// Parses a file. `None` if it cannot be read or has syntax errors, which are reported. A file with syntax errors is
+/// not decoded, so that no missing arguments are reported.
 fn parsed(
     files: &dyn FileSource,
     path: &str,

@@ -164,7 +164,7 @@ pub(super) fn exponent(number: &Number, precision: usize, e: char) -> String {
     })
 }
 
-/// Formats as `%g`: with as many digits as needed, and an exponent if that is much shorter.
+/// Formats as `%g`: with as many digits as needed, and with an exponent for small and large numbers.
 pub(super) fn general(number: &Number, precision: Option<usize>, mode: char) -> String {
     if let Some(text) = infinite(number) {
         return text;

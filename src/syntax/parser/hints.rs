@@ -56,7 +56,7 @@ pub(super) fn for_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Opt
 }
 
 /// Returns the edit that puts `=` after the name of an argument, if the sign is missing, or if `:`, `:=` or `==` is in
-/// its place.
+/// its place. If another kind of quote follows the name, returns the edit of [`mend_quotes`].
 pub(super) fn mend_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Option<Edit> {
     let end = match tokens.kind(next) {
         TokenKind::Colon if tokens.kind(next + 1) == TokenKind::Assign => next + 1,
