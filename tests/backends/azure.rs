@@ -68,7 +68,7 @@ fn certificate(dir: &std::path::Path) {
     std::fs::write(dir.join("key.pem"), key.serialize_pem()).expect("a file");
 }
 
-/// Returns the emulator and its certificate.
+/// Returns the emulator and the path of its certificate.
 fn server() -> (Arc<Server>, String) {
     static SERVER: Shared = Shared::new();
     static DIR: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
@@ -98,7 +98,7 @@ fn server() -> (Arc<Server>, String) {
     (server, file("cert.pem"))
 }
 
-/// Returns the emulator, the name of a new container, and the settings and variables for it.
+/// Returns the emulator, the name of a new container, and the settings and environment variables for it.
 fn place() -> (Arc<Server>, String, String, Vec<(String, String)>) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let (server, certificate) = server();

@@ -92,7 +92,7 @@ pub const ROW: Row = Row {
 /// Number of rows of a table that run at the same time: programs wait more than they compute.
 const AT_ONCE: usize = 8;
 
-/// Makes two tests for each table: one with this program, one with Terraform.
+/// Makes the tests of each table: one with this program and, if Terraform is asked in any row, one with Terraform.
 pub fn trials(tables: &[&'static Table]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for table in tables.iter().copied() {

@@ -8,7 +8,8 @@ use support::{Workspace, which};
 use crate::hcp::{Hcp, TOKEN};
 use crate::lab::{Lab, Tool, run};
 
-/// Returns a lab with these settings of workspaces.
+/// Starts a fake of HCP Terraform. Returns it, and a lab for it whose settings have this content of the block
+/// `workspaces`.
 pub fn made(ty: &'static str, workspaces: &str) -> (Lab, Arc<Hcp>) {
     let hcp = Arc::new(Hcp::start());
     let files = tempfile::tempdir().expect("a directory");

@@ -218,7 +218,7 @@ pub fn queue(world: &World, method: &str, parts: &[&str]) -> Reply {
     }
 }
 
-/// Accepts the upload of a configuration.
+/// Accepts the upload of a configuration, and notes the names of its files.
 pub fn slug(world: &mut World, request: &Request, id: &str) -> Reply {
     assert_eq!((request.method(), request.header("authorization")), ("PUT", ""));
     let Some(configuration) = world.runs.configurations.iter_mut().find(|c| c.id == id) else {
@@ -237,7 +237,8 @@ pub fn slug(world: &mut World, request: &Request, id: &str) -> Reply {
     Reply::status(200)
 }
 
-/// Returns a piece of a log, with the marks of its beginning and end.
+/// Returns a piece of the log of a plan or an apply. The whole log begins and ends with a mark. When the end of the
+/// log of an apply is read, its run is applied.
 pub fn log(world: &mut World, id: &str, query: &BTreeMap<String, String>) -> Reply {
     let (kind, number) = id.split_once('-').expect("an identifier");
     let Some(run) = run_of(world, number) else {

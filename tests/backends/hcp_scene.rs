@@ -92,7 +92,7 @@ impl Scene {
         self.note(&ran)
     }
 
-    /// Runs a command that reads a line.
+    /// Runs a command whose whole input is this line. Returns its output.
     pub fn asked_at_once(&mut self, args: &[&str], line: &str) -> String {
         use std::io::Write as _;
         let mut command = self.w.command(self.tool.path());

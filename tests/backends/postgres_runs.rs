@@ -45,7 +45,7 @@ impl Meeting {
         }
     }
 
-    /// Returns a working directory with a configuration in which `PLACE` is this directory.
+    /// Returns a working directory with a configuration in which the directory of the meeting replaces `PLACE`.
     fn directory(&self, configuration: &str) -> Workspace {
         let w = self.lab.without();
         w.write("backend.tf", &self.lab.block(""));

@@ -148,7 +148,7 @@ resource "terraform_data" "slow" {
     );
 }
 
-/// Waits until a condition is true.
+/// Waits until a condition is true. Fails the test after two minutes.
 pub fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(120);
     while !there() {

@@ -50,7 +50,8 @@ fn heading(rows: &[String], begin: &str) -> Option<usize> {
     Some(at)
 }
 
-/// Returns the lines about objects, without parts that differ from run to run, in a fixed order.
+/// Returns the lines about objects and the last line of an apply, without parts that differ from run to run. Each has
+/// the number of its occurrences.
 fn compared<'l>(lines: impl IntoIterator<Item = &'l str>) -> BTreeMap<String, usize> {
     let mut out = BTreeMap::new();
     for line in lines {

@@ -88,7 +88,7 @@ fn refused() {
         .fails_with(&["Failed to start plugin", "not executable"]);
 }
 
-/// Returns the rows of a report with an outcome, as "group: name".
+/// Returns the rows of a report with this outcome, each as `GROUP: NAME: DETAIL`.
 fn rows(report: &serde_json::Value, outcome: &str) -> Vec<String> {
     let rows = report["rows"].as_array().expect("rows").iter();
     rows.filter(|row| row["outcome"] == outcome)

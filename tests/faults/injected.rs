@@ -14,7 +14,8 @@ use crate::no_orphans;
 /// System calls that bring a state and its journal to the disk.
 const CALLS: &[&str] = &["fdatasync", "fsync", "rename", "ftruncate", "unlink", "fallocate"];
 
-/// Runs a command with a fault at one system call. `when` counts the calls of each thread separately.
+/// Runs a command with a fault at one system call. `when` counts the calls of each thread separately. Returns the
+/// result, and true if the fault has happened.
 fn injected(w: &Workspace, call: &str, what: &str, when: usize, paths: &[PathBuf], args: &[&str]) -> (Ran, bool) {
     let trace = w.home().join("trace");
     let mut command = w.command("strace");

@@ -10,7 +10,7 @@ use support::{Workspace, monoform};
 
 use crate::{no_orphans, script_plugin, start, until};
 
-/// Returns the content of the temporary directory beside the working directory and the home directory.
+/// Returns the names of the entries of the temporary directory, except the working directory and the home directory.
 fn left(w: &Workspace) -> Vec<String> {
     let root = w.dir().parent().expect("a parent").to_owned();
     let names = std::fs::read_dir(root).expect("a directory");

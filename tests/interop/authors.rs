@@ -41,7 +41,7 @@ fn workspace() -> Workspace {
     with_mirror(Workspace::with(&[("main.tf", CONFIG)]), "notes", notes())
 }
 
-/// Adds a mirror that has this provider.
+/// Adds a mirror that has this provider, and a CLI configuration that takes providers only from the mirror.
 fn with_mirror(w: Workspace, name: &str, executable: &Path) -> Workspace {
     let mirror = w.home().join("mirror");
     let path = format!(

@@ -421,7 +421,8 @@ pub fn a_server_shows_its_chain() {
     }
 }
 
-/// Returns the certificates of a server, its own last, for a client with these roots.
+/// Returns the certificates of a server, its own last, for a client with these roots. Returns an error if the client
+/// does not trust the server.
 fn fetched(url: &str, verify: bool, roots: &str) -> Result<Vec<String>, ()> {
     let config = format!(
         "data \"tls_certificate\" \"c\" {{\n  url = \"{url}\"\n  verify_chain = {verify}\n}}\n\

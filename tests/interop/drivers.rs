@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{build, with_cli_config};
 use support::{Workspace, monoform};
 
-/// Returns each step of the driver, and the line that it printed.
+/// Runs the driver with this executable. Returns the name of each step, and the line that the driver printed about it.
 fn steps(executable: &Path) -> Vec<(String, Value)> {
     let driver = build("driver", "driver");
     let w = Workspace::new();

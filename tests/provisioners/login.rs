@@ -115,7 +115,7 @@ pub fn a_locked_key_is_refused() {
     }
 }
 
-/// Signs a key; returns the certificate.
+/// Signs a key; returns the path of the certificate.
 fn sign(authority: &Path, key: &Path, options: &[&str]) -> PathBuf {
     let status = Command::new("ssh-keygen")
         .args(["-q", "-s"])

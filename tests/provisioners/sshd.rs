@@ -108,7 +108,7 @@ impl Sshd {
         Sshd::start_at(ServerPort::reserve(), lines)
     }
 
-    /// Starts a server at a port that is reserved for it.
+    /// Starts a server at a reserved port. The options in `lines` take precedence over the usual ones.
     pub fn start_at(reserved: ServerPort, lines: &str) -> Sshd {
         let port = reserved.number();
         let dir = tempfile::tempdir().expect("a directory");
