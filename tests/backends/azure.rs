@@ -53,7 +53,8 @@ fn ask(server: &Server, method: &str, target: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Writes a certificate into a directory that both programs read.
+/// Writes a self-signed certificate and its key into a directory. The names in the certificate are those of Azure's
+/// servers.
 fn certificate(dir: &std::path::Path) {
     let key = rcgen::KeyPair::generate().expect("a key");
     let names = [

@@ -34,7 +34,7 @@ pub enum Meanwhile {
     Decided(&'static str),
 }
 
-/// A server with an initialized working directory.
+/// One of the programs, its initialized working directory, the fake server that it uses, and its observable results.
 pub struct Scene {
     tool: Tool,
     pub hcp: std::sync::Arc<Hcp>,

@@ -31,7 +31,7 @@ fn applied(w: &Workspace, tool: Tool, word: &str) {
     panic!("{tool:?} never got the lock");
 }
 
-/// Runs `MONOFORM_CONCURRENT` applies of each program.
+/// Runs `MONOFORM_CONCURRENT` applies of each program in turn, and then as many of both programs at the same time.
 pub fn in_turn_and_at_once(lab: &Lab) {
     let times = crash::setting("MONOFORM_CONCURRENT", 5);
     let (ours, theirs) = (lab.directory(Tool::Monoform), lab.directory(lab.peer));

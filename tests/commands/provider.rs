@@ -262,7 +262,7 @@ resource "tls_private_key" "a" {
 }
 "#;
 
-/// Installs the release from its mirror by Monoform, and by Terraform if that is installed.
+/// Installs the release from its mirror with Monoform and, if it is installed, with Terraform.
 fn installed(w: &Workspace) {
     let file = w.home().join("mirror.tfrc");
     std::fs::write(&file, support::only_from(&w.dir().join("mirror"))).expect("a file");

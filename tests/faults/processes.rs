@@ -43,7 +43,8 @@ pub fn signal(ids: &[u32], signal: &str) {
     }
 }
 
-/// Writes a configuration whose provider is stopped while it waits for a pipe, so that it answers nothing.
+/// Writes a configuration whose second object waits for a pipe: the provider reads it, and answers nothing until a
+/// test writes to it.
 fn hanging(w: &Workspace) {
     let fifo = w.dir().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());

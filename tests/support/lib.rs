@@ -52,8 +52,8 @@ use std::sync::OnceLock;
 /// Root directory of the repository.
 pub(crate) const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Clears the environment of a command except for the search path, so that the developer's settings, home directory and ignored
-/// signals do not change the result.
+/// Clears the environment of a command except for the search path, and sets its home directory. The developer's settings, home
+/// directory and ignored signals then do not change the result.
 pub fn isolated(command: &mut Command, home: &Path) {
     usual_signals();
     command
@@ -93,7 +93,7 @@ pub fn monoform() -> &'static str {
     })
 }
 
-/// A temporary working directory, and its own home directory beside it.
+/// A temporary working directory, its own home directory beside it, and environment variables for its commands.
 pub struct Workspace {
     root: tempfile::TempDir,
     environment: Vec<(String, String)>,

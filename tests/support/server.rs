@@ -120,7 +120,7 @@ impl Reply {
     }
 }
 
-/// A server that lives until it is dropped.
+/// An HTTP or HTTPS server that lives until it is dropped.
 pub struct Server {
     address: SocketAddr,
     scheme: &'static str,

@@ -297,7 +297,8 @@ fn recorded() -> BTreeMap<String, Vec<Value>> {
     serde_json::from_str(&text).expect("the record is JSON")
 }
 
-/// Records Terraform's diagnostics of every case, or only of those of one collection.
+/// Records Terraform's diagnostics of every case, or only of those of one collection. A recording stays if Terraform
+/// now stops at modules that are not installed.
 fn record(cases: &[Case], collection: Option<&str>) {
     let plugins = tempfile::tempdir().expect("a directory");
     let settings = support::our_plugins(plugins.path());
