@@ -71,7 +71,7 @@ pub(crate) struct EarlyModule<'m> {
     locals: Mutex<Locals>,
 }
 
-/// The local values that have been evaluated.
+/// Local values that have been or are being evaluated, and the problems of their evaluation.
 #[derive(Default)]
 struct Locals {
     /// Results by name; `None` after an error.

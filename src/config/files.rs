@@ -129,7 +129,7 @@ impl FileSource for Mounted<'_> {
     }
 }
 
-/// Files in memory, by path.
+/// Files and links in memory, by path.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<String, Arc<[u8]>>,

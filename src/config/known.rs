@@ -48,7 +48,8 @@ pub fn may_encrypt(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Root module with the values of its variables, for settings that are needed before the state is read.
+/// Root module with the values of its variables, the working directory and the workspace, for settings that are needed
+/// before the state is read.
 pub struct KnownRoot {
     module: Arc<Module>,
     values: ConstValues,

@@ -51,7 +51,7 @@ impl ValueSource {
     }
 }
 
-/// A value, converted to its variable's type, and its source.
+/// A variable's value, as it was set and as converted to the variable's type, and its source.
 #[derive(Clone, PartialEq)]
 pub struct VariableValue {
     /// Value, without marks.

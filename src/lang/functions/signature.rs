@@ -7,7 +7,7 @@ use syntax::diag::CalledFunction;
 
 use super::{LAZY, Parameter, Returns, TABLE};
 
-/// Signature of a function, for tools.
+/// Signature and description of a built-in function, for tools.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signature {
     pub description: &'static str,
