@@ -10,7 +10,8 @@ use crate::decode::{self, FileBlocks};
 use crate::model::{Backend, Check, Local, Module, ModuleCall, ModuleFile, Output, Variable};
 use crate::overrides;
 
-/// Merges the primary files, applies the override files to the result, and resolves provider names.
+/// Builds a module: merges its primary files, applies the override files, and resolves source addresses and provider
+/// names.
 pub(crate) fn module(
     source_dir: &str,
     files: Vec<ModuleFile>,
@@ -59,7 +60,7 @@ pub(crate) fn module(
     module
 }
 
-/// Adds a declaration under its key, or reports that there is one already.
+/// Adds a declaration to a map, or reports that the map has a declaration with this key already.
 fn declare<K: Ord, V>(
     map: &mut BTreeMap<K, V>,
     key: K,

@@ -34,11 +34,11 @@ pub type ConstValues = BTreeMap<Arc<str>, Value>;
 /// Source of the values of a root module's variables, for expressions that are evaluated while the tree of modules is loaded.
 #[derive(Clone, Copy, Debug)]
 pub enum RootVariables<'o> {
-    /// Defaults only. A variable without a default has no value, which is not an error.
+    /// Const variables have their defaults, and a missing default is not an error. Other variables are unknown.
     None,
     /// Values that are known already, such as those of a saved plan. A variable that is missing here has its default.
     Known(&'o ConstValues),
-    /// Values set by the environment, files and flags. A missing one is an error.
+    /// Values set by the environment, files and flags. A const variable without a value is an error.
     Set(&'o SetVariables),
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct EarlyModule<'m> {
     locals: Mutex<Locals>,
 }
 
-/// The local values that have been evaluated.
+/// Local values that have been or are being evaluated, and the problems of their evaluation.
 #[derive(Default)]
 struct Locals {
     /// Results by name; `None` after an error.
@@ -140,8 +140,8 @@ impl<'m> EarlyModule<'m> {
         }
     }
 
-    /// Returns the value of a variable that is not const. Problems with values of root variables are not reported here, because the plan
-    /// reports them.
+    /// Returns the value of a variable that is not const; `None` if it is not known here. Problems with values of root variables are
+    /// not reported here, because the plan reports them.
     fn other(&self, variable: &Variable) -> Option<Value> {
         let default = || variable.default.clone();
         match self.others {
@@ -180,7 +180,8 @@ impl<'m> EarlyModule<'m> {
         self.locals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Evaluates the source and version of a call. Problems are reported.
+    /// Evaluates the source and version of a call. `None` if the call has no source, or after a problem, which is
+    /// reported.
     pub fn address(&self, call: &ModuleCall, diagnostics: &mut Diagnostics) -> Option<Arc<CallAddress>> {
         let source = call.source.as_ref()?;
         let version = match &call.version {
@@ -447,7 +448,7 @@ fn needed_locals(expr: &Expr) -> Vec<(Arc<str>, bool)> {
         .collect()
 }
 
-/// Argument of a call that is evaluated while the configuration is loaded.
+/// Argument of a module call that is evaluated while the configuration is loaded.
 struct Argument {
     name: &'static str,
     /// Returns true for objects that the argument may refer to.
@@ -584,7 +585,8 @@ impl Scope for EarlyModule<'_> {
         Some(&self.functions)
     }
 
-    /// Accepts any function: providers are not running yet, so their signatures are unknown.
+    /// Accepts any provider function: providers are not running yet, so their signatures are unknown. In a scope that
+    /// `of_root` created, a call is an error.
     fn provider_function(&self, provider: &str, function: &str) -> Result<Arc<Signature>, CallError> {
         if self.workspace.is_some() {
             return Err(CallError::Unknown(Diagnostic::error(

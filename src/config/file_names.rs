@@ -29,7 +29,7 @@ pub fn is_of_opentofu(name: &str) -> bool {
     CONFIGURATION.iter().any(|(_, own)| name.ends_with(own))
 }
 
-/// Returns the name of a test file without its ending, if the file is in the native syntax.
+/// Returns the name of a test file in the native syntax without its ending. Any other name is returned unchanged.
 #[must_use]
 pub fn test_stem(name: &str) -> &str {
     let (of_terraform, of_opentofu) = TESTS[0];

@@ -95,7 +95,7 @@ fn steps(path: &str, begin: &mut String) -> Vec<String> {
 #[derive(Clone)]
 pub struct Mounted<'f> {
     pub mounts: Option<Arc<Mounts>>,
-    /// Source of all other files.
+    /// Source of the files outside of the mounted directories.
     pub files: &'f dyn FileSource,
 }
 
@@ -129,7 +129,7 @@ impl FileSource for Mounted<'_> {
     }
 }
 
-/// Files in memory, by path.
+/// Files and links in memory, by path.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<String, Arc<[u8]>>,

@@ -20,8 +20,8 @@ use crate::loader::configuration_files;
 use crate::model::{Config, Module};
 use crate::values::{self, Questions, SetVariables};
 
-/// Returns true if a file of a root module may have an `encryption` block. The text is searched for the word, because few modules have such
-/// a block, and parsing all of them would take time.
+/// Returns true if a file of a root module may have an `encryption` block. The text is searched for the word `encryption`, because few
+/// modules have such a block, and parsing all of them would take time.
 ///
 /// # Errors
 /// The directory or a file cannot be read.
@@ -48,7 +48,8 @@ pub fn may_encrypt(files: &dyn FileSource, dir: &str) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Root module with the values of its variables, for settings that are needed before the state is read.
+/// Root module with the values of its variables, the working directory and the workspace, for settings that are needed
+/// before the state is read.
 pub struct KnownRoot {
     module: Arc<Module>,
     values: ConstValues,
@@ -100,8 +101,8 @@ impl KnownRoot {
     }
 }
 
-/// Replaces settings of the `backend`, `state_store` or `cloud` block that are not constant by their values. `workspace`
-/// returns the selected workspace; it is called only if there are such settings.
+/// In the language of OpenTofu, replaces settings of the `backend`, `state_store` or `cloud` block that are not
+/// constant by their values. `workspace` returns the selected workspace; it is called only if there are such settings.
 ///
 /// The values replace the expressions in the configuration, so that all readers of the block find only constants.
 pub fn settle(config: &mut Config, set: &SetVariables, cwd: &str, workspace: impl FnOnce() -> String) {
@@ -162,7 +163,7 @@ impl KnownRoot {
         problems
     }
 
-    /// Evaluates a setting. Settings are stored in clear text, so a sensitive value is an error.
+    /// Evaluates a setting. Settings are stored in clear text, so a sensitive or ephemeral value is an error.
     fn setting(&self, expr: &Expr) -> Result<Value, Diagnostics> {
         let scope = EarlyModule::of_root(
             &self.module,

@@ -6,8 +6,8 @@
 //! constants, which provider a resource belongs to); everything that needs values stays an expression for the engine.
 //! Every problem of every file is reported with its position, and the valid parts are returned nevertheless.
 //!
-//! Files come from a [`files::FileSource`]: a disk, or a snapshot inside a plan file ([`snapshot`]). Nothing else here
-//! does input or output. Modules are installed elsewhere; a [`manifest::Manifest`] records their directories.
+//! Files come from a [`files::FileSource`]: the disk, or a snapshot inside a plan file ([`snapshot`]). Nothing else
+//! here does input or output. Modules are installed elsewhere; a [`manifest::Manifest`] records their directories.
 //!
 //! Where to begin: [`model`], then [`loader`], `decode` (from tree to typed blocks), `overrides`, `providers` (the
 //! provider configurations of each module). [`values`] reads variable files and flags.

@@ -41,7 +41,8 @@ pub struct LoadOptions<'o> {
 }
 
 impl<'o> LoadOptions<'o> {
-    /// Creates options for a root module whose variables are not known: sources of modules can depend on defaults only.
+    /// Creates options for a root module whose variables are not known: sources of modules can depend on the defaults
+    /// of const variables only.
     #[must_use]
     pub fn new(tool_version: &'o str, manifest: &'o Manifest) -> LoadOptions<'o> {
         LoadOptions {
@@ -232,7 +233,7 @@ fn load_files(files: &dyn FileSource, dir: &str, options: &LoadOptions<'_>, purp
     }
 }
 
-/// The module of a directory alone, without the modules that it calls.
+/// The root module, loaded without the modules that it calls, with its sources and diagnostics.
 #[derive(Clone, Debug)]
 pub struct RootModule {
     pub module: Arc<Module>,
@@ -272,7 +273,8 @@ struct Loader<'l> {
     missing: Vec<MissingModule>,
     /// Errors of modules that are not installed or not readable.
     unavailable: Diagnostics,
-    /// True if provider configurations of modules have errors, so that others may be consequences.
+    /// True if `terraform`, `provider` or `module` blocks have errors, so that errors about provider configurations
+    /// may be consequences.
     providers_in_doubt: bool,
     /// True if the configuration is loaded for tests.
     tests: bool,
@@ -306,7 +308,8 @@ impl<'l> Loader<'l> {
 }
 
 impl Loader<'_> {
-    /// Returns the values of the root module's const variables. Problems of all variables are reported.
+    /// Returns the values of the root module's const variables, and reports their problems. Of the other variables
+    /// that are set, only syntax errors and undeclared names are reported.
     fn root_values(&mut self, module: &Module) -> ConstValues {
         let given = match self.options.variables {
             RootVariables::None => ConstValues::new(),
@@ -456,8 +459,8 @@ impl Loader<'_> {
         early.into_values()
     }
 
-    /// Returns the directory and version of an installed remote module. Reports a module that is not installed, or not with the source
-    /// and version that the call requires.
+    /// Returns the directory of an installed remote module, and its version if it is of a registry. Reports a module that is not
+    /// installed, or not with the source and version that the call requires, and returns `None`.
     fn installed(
         &mut self,
         path: &addrs::Module,

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use syntax::ast::Body;
 use syntax::{Diagnostics, Range};
 
-/// Header of an outermost block: its range and the names that it declares.
+/// An outermost block: its type, its range, and the names that it declares.
 pub(crate) struct Header {
     pub ty: Arc<str>,
     pub range: Range,
     pub names: Vec<Arc<str>>,
 }
 
-/// Returns the headers of the outermost blocks of a file.
+/// Returns the types, ranges and names of the outermost blocks of a file.
 pub(crate) fn headers(body: &Body) -> impl Iterator<Item = Header> {
     body.blocks.iter().map(|block| {
         let names = match &*block.ty {

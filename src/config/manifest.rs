@@ -59,7 +59,7 @@ impl Manifest {
     /// Path of the file inside the data directory.
     pub const PATH: &'static str = "modules/modules.json";
 
-    /// Reads the file inside a data directory; empty if there is none.
+    /// Reads the manifest file inside a data directory. Without the file, the manifest is empty.
     pub fn read(files: &dyn FileSource, data_dir: &str) -> Result<Manifest, Diagnostic> {
         let path = join(data_dir, Manifest::PATH);
         let problem = |detail: String| Diagnostic::error("Failed to read module manifest", detail);
@@ -77,7 +77,7 @@ impl Manifest {
         }
     }
 
-    /// Reads the file's content.
+    /// Parses the content of a manifest file.
     ///
     /// # Errors
     /// The content is not JSON of the expected form, or names a module twice.
@@ -108,7 +108,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Renders the file's content: entries sorted by key, without line breaks.
+    /// Renders the manifest as JSON: entries sorted by key, without line breaks.
     #[must_use]
     pub fn to_json(&self) -> String {
         let entry = |(key, e): (&String, &ManifestEntry)| Entry {
@@ -124,7 +124,7 @@ impl Manifest {
         serde_json::to_string(&file).unwrap_or_default()
     }
 
-    /// Returns the part of the manifest below a module, as a manifest with that module as its root.
+    /// Returns the entries of the modules below a module, with keys relative to that module.
     #[must_use]
     pub fn below(&self, path: &addrs::Module) -> Manifest {
         let prefix = format!("{}.", Manifest::key(path));

@@ -17,7 +17,8 @@ impl ModuleNode {
         }
     }
 
-    /// Checks references of this module's blocks to provider configurations: their keys, and the repetition arguments of the blocks.
+    /// Checks the references of this module's blocks to provider configurations: their keys, and a `for_each` that is
+    /// the same as that of the provider configuration.
     pub(crate) fn check_instances(&self, diagnostics: &mut Diagnostics) {
         let module = &self.module;
         let resources = module.resources.values();
@@ -76,7 +77,7 @@ impl Config {
         Some((node, block))
     }
 
-    /// Returns the block of a provider configuration, if it has `for_each`, with its module.
+    /// Returns the `for_each` expression of a provider configuration, if it has one, with the module of its block.
     #[must_use]
     pub fn expanded_provider(&self, address: &AbsProviderConfig) -> Option<(&ModuleNode, &Expr)> {
         address.alias.as_ref()?;
@@ -98,7 +99,7 @@ fn same_collection(reference: &ProviderRef, kind: &str, for_each: &Expr) -> Diag
     .at(for_each.range())
 }
 
-/// Returns true if two expressions are the same, apart from their source ranges.
+/// Returns true if two expressions are the same, apart from source ranges, parentheses and lone interpolations.
 fn alike(a: &Expr, b: &Expr) -> bool {
     let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b));
     let either = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {

@@ -1,8 +1,8 @@
 //! Resolution of the provider configuration of each local name in each module.
 //!
 //! A module finds a configuration, in this order: what its caller passes in `providers`; a block of its own; and, for
-//! the configuration without alias, what its caller finds for the same provider. The root finds its blocks, or an empty
-//! default configuration. Names are compared by provider address, not by local name.
+//! the configuration without alias, what its caller finds for the same provider. The root finds its blocks, or an
+//! empty default configuration. Configurations are matched by provider address, not by local name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,8 +32,8 @@ fn is_proxy(config: &ProviderConfig) -> bool {
 }
 
 impl Config {
-    /// Replaces `provider` blocks of the root module by those with the same name and alias, adds others, and reports
-    /// conflicts between them and the modules.
+    /// Adds `provider` blocks to the root module, in place of those with the same name and alias. Reports conflicts
+    /// between the resulting provider configurations and the modules.
     #[must_use]
     pub fn with_root_providers(&self, blocks: Vec<ProviderConfig>) -> (Config, Diagnostics) {
         let mut root = self.root.clone();
@@ -56,7 +56,7 @@ fn expects(module: &Module, config: &LocalProviderConfig) -> bool {
     required.is_some_and(|r| r.configuration_aliases.iter().any(|alias| alias.config == *config))
 }
 
-/// Builds the detail of the error about an expected configuration in a root module.
+/// Builds the detail of the error about a root module that expects a provider configuration from a caller.
 fn without_caller(config: &LocalProviderConfig) -> String {
     format!(
         "This module expects the provider configuration {config} from its caller (configuration_aliases), and as the root module it has \
@@ -85,8 +85,8 @@ fn own(node: &ModuleNode) -> VisibleProviders {
     module.provider_configs.iter().map(visible).collect()
 }
 
-/// Resolves the configurations of the modules below `parent`. `repeats` is the range of the argument (count, for_each
-/// or depends_on) that applies to it, if any.
+/// Resolves the provider configurations of the modules below `parent`. `repeats` is the range of the argument (count,
+/// for_each or depends_on) that applies to `parent`, if any.
 fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
     let caller = parent.module.clone();
     for (name, child) in &mut parent.children {
@@ -95,8 +95,8 @@ fn below(parent: &mut ModuleNode, repeats: Option<&Range>, diagnostics: &mut Dia
         };
         let counted = call.repetition().next().map(|e| e.range());
         let repeats = counted.or(call.depends_on.first().map(|r| &r.range)).or(repeats);
-        // The order is that of increasing precedence: defaults of the caller flow down, the module's own blocks
-        // replace them, and passed ones replace both.
+        // The order is that of increasing precedence: default configurations of the caller apply to the module, too;
+        // the module's own blocks replace them; and passed configurations replace both.
         let mut visible: VisibleProviders = parent
             .providers
             .iter()
@@ -173,7 +173,8 @@ fn mismatch(passed: &PassedProvider, provider: &Provider, child: &ModuleNode, ex
     Diagnostic::error("Provider type mismatch", detail).at(at)
 }
 
-/// Checks the configurations that a module has, expects and receives.
+/// Checks a module call against the provider configurations that the module requires (`configuration_aliases`), and
+/// against its own `provider` blocks.
 fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, diagnostics: &mut Diagnostics) {
     let module = &child.module;
     let configured = |config: &LocalProviderConfig| module.provider_configs.get(config).is_some_and(|c| !is_proxy(c));
@@ -213,7 +214,8 @@ fn check_call(call: &ModuleCall, child: &ModuleNode, repeats: Option<&Range>, di
     redundant_proxies(module, diagnostics);
 }
 
-/// Checks the configurations that a call passes.
+/// Checks that the module expects the provider configurations that a call passes, and has no `provider` blocks of its
+/// own for them.
 fn check_passed(call: &ModuleCall, child: &ModuleNode, diagnostics: &mut Diagnostics) {
     let module = &child.module;
     let expected = |config: &LocalProviderConfig| {
@@ -287,7 +289,8 @@ fn redundant_proxies(module: &Module, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Warns about provider configurations that a module passes to the modules it calls, but does not have itself.
+/// Warns about default provider configurations that a module passes to the modules it calls, although it neither
+/// configures nor requires them, or does not receive them from its caller.
 fn handed_on(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     let passed = module.module_calls.values().flat_map(|c| c.providers.iter().flatten());
@@ -410,7 +413,8 @@ fn unknown_aliases(node: &ModuleNode, call: Option<&ModuleCall>, diagnostics: &m
     }
 }
 
-/// Reports blocks in a called module that have an effect in the root module only.
+/// Warns about `backend`, `state_store` and `cloud` blocks in a called module: they have an effect in the root module
+/// only.
 pub(crate) fn misplaced(node: &ModuleNode, diagnostics: &mut Diagnostics) {
     let module = &node.module;
     if let Some(range) = module.backend.as_ref().map(|b| &b.range) {
@@ -450,8 +454,8 @@ impl ModuleNode {
 }
 
 impl Config {
-    /// Returns every provider configuration, in order of address: each block of each module, and the default
-    /// configurations that are needed without being written.
+    /// Returns every provider configuration, in order of address: the blocks of all modules, except those that a
+    /// passed configuration replaces, and the default configurations that are needed without being written.
     #[must_use]
     pub fn provider_configs(&self) -> Vec<ProviderSource<'_>> {
         let mut out: BTreeMap<AbsProviderConfig, ProviderSource<'_>> = BTreeMap::new();
@@ -498,7 +502,8 @@ impl Config {
         out.into_values().collect()
     }
 
-    /// Returns the version constraints of each required provider.
+    /// Returns the version constraints of each required provider, combined over all modules. Invalid constraints are
+    /// errors.
     pub fn version_constraints(&self) -> Result<BTreeMap<Provider, Constraints>, Diagnostics> {
         let mut problems = Diagnostics::new();
         let mut out = BTreeMap::new();

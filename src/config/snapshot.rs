@@ -14,7 +14,7 @@ pub struct Snapshot {
     pub modules: BTreeMap<String, SnapshotModule>,
 }
 
-/// Files of one module.
+/// Manifest entry and files of one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotModule {
     pub entry: ManifestEntry,

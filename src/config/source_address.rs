@@ -66,10 +66,10 @@ pub enum SourceAddressError {
     /// An address at a host of git repositories that names no repository.
     #[error("A {service} address needs a user and a repository: {host}/USER/REPOSITORY.")]
     Repository { service: &'static str, host: &'static str },
-    /// An address at Google that names no object.
+    /// An address in Google Cloud Storage that names no object.
     #[error("An address in Google Cloud Storage has the form www.googleapis.com/storage/v1/BUCKET/OBJECT.")]
     GoogleObject,
-    /// An address at Amazon that names no object.
+    /// An address in Amazon S3 that names no object.
     #[error("An address in Amazon S3 has the form s3.amazonaws.com/BUCKET/OBJECT or BUCKET.s3.amazonaws.com/OBJECT.")]
     AmazonObject,
 }
@@ -79,7 +79,8 @@ impl ModuleSource {
     /// may have.
     ///
     /// # Errors
-    /// The text is not a source address, or one that cannot have a version.
+    /// The text is not a source address, or it is the address of a remote package although the call has a version. A
+    /// local address with a version is no error here: the caller reports it.
     pub fn parse(text: &str, has_version: bool) -> Result<ModuleSource, SourceAddressError> {
         // Windows separates directories by backslashes; Terraform accepts them on all systems.
         if ["./", "../", ".\\", "..\\"]
@@ -334,7 +335,7 @@ fn hosted(host: &'static str, service: &'static str, rest: &str) -> Result<Strin
     Ok(format!("git::https://{host}/{user}/{repository}{ending}{subdir}"))
 }
 
-/// Expands `git@HOST:PATH`, the form that scp and git use.
+/// Expands `git@HOST:PATH`, the form that scp and git use; `None` for other forms.
 fn scp_like(path: &str) -> Option<String> {
     let (host, path) = path.strip_prefix("git@")?.split_once(':')?;
     let path = path.strip_prefix('/').unwrap_or(path);
@@ -423,7 +424,7 @@ mod tests {
         assert_eq!(normalise(Os::Windows, file).unwrap(), file);
     }
 
-    /// Forms that Terraform accepts.
+    /// Forms that Terraform accepts, and forms that it refuses.
     #[test]
     fn kinds_of_sources() {
         for (text, expected) in [

@@ -53,7 +53,7 @@ impl ValueSource {
     }
 }
 
-/// A value, converted to its variable's type, and its source.
+/// A variable's value, as it was set and as converted to the variable's type, and its source.
 #[derive(Clone, PartialEq)]
 pub struct VariableValue {
     /// Value, without marks.
@@ -89,7 +89,7 @@ fn is_auto(name: &str) -> bool {
     name.ends_with(".auto.tfvars") || name.ends_with(".auto.tfvars.json")
 }
 
-/// A flag that sets variables, in the order of the command line.
+/// A flag that sets one variable, or the variables in a file.
 #[derive(Clone, PartialEq)]
 pub enum VariableFlag {
     /// `-var 'name=text'`: the text after `-var`.
@@ -181,7 +181,7 @@ impl SetVariables {
         out
     }
 
-    /// Returns a copy with more flags, which win over everything before.
+    /// Returns a copy with more flags, which take precedence over all values that are set so far.
     #[must_use]
     pub fn with_flags(&self, files: &dyn FileSource, flags: &[VariableFlag]) -> SetVariables {
         let mut out = self.clone();
@@ -229,8 +229,8 @@ pub fn collect(module: &Module, set: &SetVariables) -> CollectedValues {
     out
 }
 
-/// Evaluates the values of a root module's const variables. Other variables are only parsed, and syntax errors
-/// reported.
+/// Evaluates the values of a root module's const variables. Values of other variables are only parsed, and their
+/// syntax errors reported.
 #[must_use]
 pub fn collect_const(module: &Module, set: &SetVariables) -> CollectedValues {
     let mut out = set.reported(module);
@@ -281,7 +281,8 @@ pub fn from_prompt(variable: &Variable, text: &str) -> Result<VariableValue, Dia
     evaluate(variable, &given, &mut out).ok_or(out.diagnostics)
 }
 
-/// Builds the warning for a deprecated variable of the root module that is set.
+/// Builds the warning for a deprecated variable of the root module that is set. `None` for other variables, for null
+/// and unknown values, and in the mode of OpenTofu.
 fn deprecated_variable(variable: &Variable, value: &Value) -> Option<Diagnostic> {
     // OpenTofu does not warn: the author of the module decides.
     let warned = value.is_present() && !Mode::current().is_opentofu();
@@ -497,7 +498,8 @@ fn report_undeclared(module: &Module, given: &BTreeMap<Arc<str>, Given>, diagnos
     }
 }
 
-/// Returns the value that a variable is set to, before conversion, and its range. Problems are reported.
+/// Returns the value that a variable is set to, before conversion, and its range if a variable file sets it. `None`
+/// after a problem, which is reported.
 fn written<'g>(variable: &Variable, given: &'g Given, out: &mut CollectedValues) -> Option<(Value, Option<&'g Range>)> {
     let name = &variable.name;
     Some(match &given.content {
@@ -520,7 +522,8 @@ fn written<'g>(variable: &Variable, given: &'g Given, out: &mut CollectedValues)
     })
 }
 
-/// Evaluates a setting of a variable. Problems are reported.
+/// Evaluates the value that a variable is set to, and converts it to the variable's type. `None` after a problem,
+/// which is reported.
 fn evaluate(variable: &Variable, given: &Given, out: &mut CollectedValues) -> Option<VariableValue> {
     let name = &variable.name;
     let (value, written) = written(variable, given, out)?;

@@ -77,7 +77,7 @@ pub(crate) fn uniform(constraint: &Type, items: Vec<Value>) -> Result<(Type, Vec
     Ok((ty, items))
 }
 
-/// Builds a map from elements in any order; the last of equal keys is used.
+/// Builds a map from elements in any order. Of several elements with one key, the last is used.
 pub(crate) fn map_of(constraint: &Type, items: Vec<(Arc<str>, Value)>) -> Result<Value, CodecError> {
     // Encoders write keys in order, so sorting is rarely needed.
     let sorted = if items.is_sorted_by(|(a, _), (b, _)| a < b) {

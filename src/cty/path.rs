@@ -62,7 +62,7 @@ impl Path {
         Some(at)
     }
 
-    /// Returns the type at this path inside of a type; `any` below an `any`.
+    /// Returns the type at this path inside of a type; `any` below an `any`, and `None` if the type has no such part.
     #[must_use]
     pub fn get_type<'t>(&self, ty: &'t Type) -> Option<&'t Type> {
         let mut at = ty;

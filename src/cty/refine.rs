@@ -67,7 +67,8 @@ impl Refinements {
         }
     }
 
-    /// Drops refinements that do not apply to the type; a value of unknown type has none.
+    /// Drops refinements that do not apply to the type or exclude no value, such as a minimum length of 0. A value of
+    /// unknown type has none.
     pub(crate) fn fit(self, ty: &Type) -> Refinements {
         let string = *ty == Type::String;
         let number = *ty == Type::Number;

@@ -1,4 +1,4 @@
-//! Types, and their JSON form.
+//! Types of values.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -24,7 +24,7 @@ impl CallError {
 }
 
 impl From<cty::ops::OpError> for CallError {
-    // The diagnostics of calls begin with their own introduction, so this one is removed.
+    // Diagnostics of calls begin with an introduction of their own, so that of the operation is removed.
     fn from(error: cty::ops::OpError) -> CallError {
         CallError::Failed(error.detail.trim_start_matches("Error during operation: ").to_owned())
     }

@@ -383,8 +383,8 @@ pub fn references_in_body(body: &Body, schema: &BlockSchema) -> (Vec<Reference>,
 pub struct BodyReferences {
     /// References that are evaluated whenever the body is.
     pub always: Vec<Reference>,
-    /// References in the content of dynamic blocks. They are evaluated, and must be valid, only if there is such a
-    /// block ([`Scope::check`](crate::scope::Scope::check)).
+    /// References in the content of dynamic blocks. They are evaluated, and must be valid, only if the dynamic block
+    /// generates a block ([`Scope::check`](crate::scope::Scope::check)).
     pub in_content: Vec<Reference>,
     /// Errors for traversals that are not references, except those in the content of dynamic blocks.
     pub problems: Diagnostics,

@@ -7,8 +7,9 @@ use syntax::Diagnostics;
 use syntax::ast::{Body, Expr};
 use syntax::content::{self, BodySpec};
 
-/// Labels of blocks that form a map, and of dynamic blocks.
+/// Label of a block in a map.
 const KEY: &[&str] = &["key"];
+/// Label of a `dynamic` block: the type of the blocks that it generates.
 const TYPE: &[&str] = &["type"];
 
 /// Content of a `dynamic` block.

@@ -315,7 +315,7 @@ impl Reader {
         (Type::Object(Arc::new(ObjectType::new(attributes))), out)
     }
 
-    /// Returns the type and the default in `optional(…)`.
+    /// Returns the type and the default in `optional(…)`. A wrong number of arguments is reported.
     fn optional<'e>(&mut self, modifier: &'e Call) -> Option<(&'e Expr, Option<&'e Expr>)> {
         match modifier.args.as_slice() {
             [] => {

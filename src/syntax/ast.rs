@@ -21,7 +21,8 @@ pub struct Body {
     pub blocks: Vec<Block>,
     /// Range of the content, without the braces.
     pub range: Range,
-    /// Empty range for "missing …" messages: before the opening brace of a block, or at the beginning of a file.
+    /// Range for "missing …" messages. In the native syntax it is empty: before the opening brace of a block, or at
+    /// the beginning of a file.
     pub end: Range,
 }
 
@@ -181,7 +182,7 @@ impl JsonExpr {
         &self.made().1
     }
 
-    /// Returns the text of a string.
+    /// Returns the text, if the value is a string.
     #[must_use]
     pub fn text(&self) -> Option<&Arc<str>> {
         self.node.text()
@@ -399,7 +400,8 @@ impl Expr {
         }
     }
 
-    /// Returns the text of a template without interpolations, or of a string in the JSON syntax, whatever it contains.
+    /// Returns the text of a template without interpolations, or of a string in the JSON syntax, even of one with
+    /// template sequences.
     #[must_use]
     pub fn as_literal_text(&self) -> Option<Arc<str>> {
         match self {
@@ -413,7 +415,8 @@ impl Expr {
         }
     }
 
-    /// Returns the name if the expression is a lone word (`all`, `create`).
+    /// Returns the name if the expression is a lone word (`all`, `create`), or a string in the JSON syntax that is a
+    /// name.
     #[must_use]
     pub fn as_keyword(&self) -> Option<&str> {
         match self {

@@ -46,8 +46,8 @@ pub fn resolve(body: Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) ->
     json::resolve(body, labels_of, diagnostics)
 }
 
-/// Sorts the content of a body into expected and other parts. Reports missing required attributes and wrong numbers of
-/// labels, but nothing about the other parts.
+/// Sorts the content of a body into expected and other parts. Reports missing required attributes, wrong numbers of
+/// labels and duplicate attributes, but nothing about the other parts.
 pub fn partial<'b>(body: &'b Body, spec: BodySpec<'_>, diagnostics: &mut Diagnostics) -> Content<'b> {
     let mut content = Content::default();
     for attribute in &body.attributes {

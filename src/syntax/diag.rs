@@ -48,7 +48,8 @@ pub struct DiagnosticParts {
     pub edit: Option<Edit>,
 }
 
-/// Values that an expression's evaluation used, for display beside the source line.
+/// Details of the evaluation that failed, for display beside the source line: values, the called function, and the
+/// sides of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExpressionContext {
     /// References of the expression, with descriptions of their values: (`var.a`, `is a list of string`).

@@ -4,7 +4,7 @@ use std::ops;
 
 use crate::Range;
 
-/// A change of a source text. Only mistakes with one possible correction have one.
+/// A change of a source text. Only a mistake with exactly one likely correction has an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// Range that the change is in.
@@ -34,8 +34,8 @@ impl Edit {
         }
     }
 
-    /// Byte range of the source text that is replaced. `None` if the text is not the one that the diagnostic is about,
-    /// or if the word does not occur exactly once.
+    /// Returns the byte range of the source text that is replaced. `None` if the range of the edit is not in the text,
+    /// or if the word does not occur exactly once in it.
     #[must_use]
     pub fn locate(&self, source: &str) -> Option<ops::Range<usize>> {
         let (start, end) = (self.range.start.byte as usize, self.range.end.byte as usize);

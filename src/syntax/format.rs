@@ -89,7 +89,7 @@ impl<'t> Edits<'_, 't> {
         (first_from(range.start.byte), first_from(range.end.byte))
     }
 
-    /// Returns the tokens of an expression, without blanks.
+    /// Returns the tokens from one index up to, but not including, another, without blanks.
     fn pieces(&self, from: usize, to: usize) -> Vec<Piece<'t>> {
         let visible = (from..to).filter(|i| !is_blank(self.tokens.kind(*i)));
         visible
@@ -133,7 +133,7 @@ impl<'t> Edits<'_, 't> {
         self.list.push(Edit { from, to, by });
     }
 
-    /// Rewrites the types of variables of Terraform 0.11, and collections without element type.
+    /// Rewrites the type of a variable: types in quotes, as in Terraform 0.11, and collections without element type.
     fn type_constraint(&mut self, attribute: &Attribute) {
         let (from, to) = self.span(attribute.expr.range());
         let pieces = self.pieces(from, to);

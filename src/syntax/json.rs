@@ -92,7 +92,7 @@ fn expression(node: &Node) -> (Expr, Diagnostics) {
 }
 
 /// Parses the text of a string as an expression, for arguments that take an expression without quotes in the native
-/// syntax.
+/// syntax. `None` if the value is not a string.
 #[must_use]
 pub fn unquoted(node: &Node) -> Option<(Expr, Diagnostics)> {
     let range = &node.range;

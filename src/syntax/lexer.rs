@@ -361,7 +361,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads `<<MARKER` and a line break: the byte range of the marker, and the end.
+    /// Reads `<<MARKER` and a line break. Returns the byte range of the marker and the end of the line break; `None`
+    /// if no heredoc begins here.
     fn heredoc_opening(&self) -> Option<((usize, usize), usize)> {
         let start = self.at + if self.byte(self.at + 2) == b'-' { 3 } else { 2 };
         let end = name_end(self.text, start)?;
@@ -522,7 +523,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// Returns the length of the line break here.
+/// Returns the length of the line break at a byte; `None` if there is none.
 fn line_break(bytes: &[u8], at: usize) -> Option<usize> {
     match (bytes.get(at), bytes.get(at + 1)) {
         (Some(b'\n'), _) => Some(1),
@@ -531,7 +532,7 @@ fn line_break(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the end of the name that begins here.
+/// Returns the end of the name that begins at a byte; `None` if there is none.
 fn name_end(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = start;

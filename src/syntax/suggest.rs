@@ -92,7 +92,7 @@ fn swaps_neighbours(a: &str, b: &str) -> bool {
     }
 }
 
-/// Returns the number of insertions, deletions and replacements between two words.
+/// Returns the least number of insertions, deletions and replacements that turn one word into the other.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     // Only one row of the Levenshtein matrix is kept at a time.

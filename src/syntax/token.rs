@@ -74,7 +74,8 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// Returns true if the token opens something that another token must close.
+    /// Returns true if the token opens a bracket, a string, a heredoc or a template sequence, which another token must
+    /// close.
     #[must_use]
     pub fn is_opener(self) -> bool {
         use TokenKind::{OpenBrace, OpenBracket, OpenDirective, OpenHeredoc, OpenInterpolation, OpenParen, OpenQuote};
@@ -94,7 +95,7 @@ impl TokenKind {
         )
     }
 
-    /// Returns the kind of the closing token.
+    /// Returns the kind of the token that closes this one; `None` if this is not an opening token.
     #[must_use]
     pub fn closer(self) -> Option<TokenKind> {
         match self {

@@ -96,7 +96,7 @@ fn named(text: &str) -> Vec<String> {
     out
 }
 
-/// Items that a file re-exports from the files below it, and these files.
+/// Items that a file re-exports from other files, and these files.
 type Exports = BTreeMap<String, Module>;
 
 /// Resolves `crate`, `self` and `super` in a path of the file `from`. Returns the path from the root of the crate.
@@ -115,7 +115,7 @@ fn absolute(path: &str, from: &Module) -> Module {
     base.unwrap_or_default()
 }
 
-/// Returns the items that a file re-exports with `pub use`.
+/// Returns the items that a file re-exports with `pub use`, with the files that they are from.
 fn exports(text: &str, from: &Module, modules: &BTreeSet<Module>) -> Exports {
     let mut found = Exports::new();
     for (at, _) in text.match_indices(" use ") {

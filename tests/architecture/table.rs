@@ -7,7 +7,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The cells of the table: paths, commands, test programs with their filters.
+/// Returns the rows of the table. Each has three cells: paths, commands, and test programs with their filters.
 fn rows() -> Vec<[Vec<String>; 3]> {
     let page = std::fs::read_to_string(root().join("tests/README.md")).expect("the page");
     let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();

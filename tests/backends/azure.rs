@@ -53,7 +53,8 @@ fn ask(server: &Server, method: &str, target: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Writes a certificate into a directory that both programs read.
+/// Writes a self-signed certificate and its key into a directory. The names in the certificate are those of Azure's
+/// servers.
 fn certificate(dir: &std::path::Path) {
     let key = rcgen::KeyPair::generate().expect("a key");
     let names = [
@@ -68,7 +69,7 @@ fn certificate(dir: &std::path::Path) {
     std::fs::write(dir.join("key.pem"), key.serialize_pem()).expect("a file");
 }
 
-/// Returns the emulator and its certificate.
+/// Returns the emulator and the path of its certificate.
 fn server() -> (Arc<Server>, String) {
     static SERVER: Shared = Shared::new();
     static DIR: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
@@ -98,7 +99,7 @@ fn server() -> (Arc<Server>, String) {
     (server, file("cert.pem"))
 }
 
-/// Returns the emulator, the name of a new container, and the settings and variables for it.
+/// Returns the emulator, the name of a new container, and the settings and environment variables for it.
 fn place() -> (Arc<Server>, String, String, Vec<(String, String)>) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let (server, certificate) = server();

@@ -12,7 +12,7 @@ use crate::server::proxy;
 
 #[derive(Default)]
 struct Account {
-    /// Content and checksum, by name.
+    /// Content and checksum of each object, by name.
     objects: BTreeMap<String, (Vec<u8>, String)>,
     tags: BTreeSet<String>,
 }

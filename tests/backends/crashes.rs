@@ -179,7 +179,8 @@ pub fn found_after_a_change_of_settings(lab: &Lab) {
     run(&w, Tool::Monoform, &["destroy", "-auto-approve"]).ok();
 }
 
-/// Returns a change of the settings that leads to the same state.
+/// Returns a part of the settings and its replacement, with which the settings still lead to the same state. `None`
+/// for stores without such a setting.
 fn changed_setting(lab: &Lab) -> Option<(&'static str, &'static str)> {
     match lab.ty {
         "http" => Some(("lock_address", "retry_max = 1\nlock_address")),

@@ -49,7 +49,7 @@ pub struct Table {
 /// - `{sha1:TEXT}`: the checksum of a text.
 pub type Pairs = &'static [(&'static str, &'static str)];
 
-/// One combination of sources of credentials.
+/// One case: the sources of credentials, and the expected requests or error.
 pub struct Row {
     /// Name of the case.
     pub name: &'static str,
@@ -92,7 +92,7 @@ pub const ROW: Row = Row {
 /// Number of rows of a table that run at the same time: programs wait more than they compute.
 const AT_ONCE: usize = 8;
 
-/// Makes two tests for each table: one with this program, one with Terraform.
+/// Makes the tests of each table: one with this program and, if Terraform is asked in any row, one with Terraform.
 pub fn trials(tables: &[&'static Table]) -> Vec<Trial> {
     let mut trials = Vec::new();
     for table in tables.iter().copied() {

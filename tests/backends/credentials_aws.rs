@@ -101,7 +101,7 @@ fn signer(request: &Request) -> Option<(String, String, bool)> {
     Some((who, region.to_owned(), right))
 }
 
-/// Returns keys that expire in the far future, in the form of STS.
+/// Returns the reply of STS to an action: access keys that expire in the far future.
 fn keys(action: &str, name: &str) -> Reply {
     Reply::ok(format!(
         "<{action}Response><{action}Result><Credentials><AccessKeyId>{name}</AccessKeyId><SecretAccessKey>{name}-secret\

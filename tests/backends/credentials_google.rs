@@ -229,7 +229,7 @@ const BY_OTHER_KEY: &[&str] = &[
 ];
 const BY_USER: &[&str] = &["oauth2: refresh rt of cid cs", "storage with token-of-user"];
 
-/// An external account whose token has this source.
+/// Credentials file of an external account whose token has this source.
 macro_rules! external {
     ($source:literal $(, $more:literal)?) => {
         concat!(

@@ -76,7 +76,7 @@ fn by_way_of(mut lab: Lab) -> (Lab, Cut) {
     (lab, cut)
 }
 
-/// Returns settings with which a store gives up soon.
+/// Returns settings with which a store gives up after few attempts; empty for stores without such settings.
 fn impatient(ty: &str) -> &'static str {
     match ty {
         "http" => "retry_max = 0",

@@ -37,7 +37,7 @@ pub struct Remote {
     pub states: Vec<(Value, Option<Vec<u8>>)>,
 }
 
-/// Content of the fake.
+/// Content of the fake, the requests that it has received, and faults of its answers.
 #[derive(Default)]
 pub struct World {
     pub workspaces: BTreeMap<String, Remote>,

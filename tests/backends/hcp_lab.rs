@@ -8,7 +8,8 @@ use support::{Workspace, which};
 use crate::hcp::{Hcp, TOKEN};
 use crate::lab::{Lab, Tool, run};
 
-/// Returns a lab with these settings of workspaces.
+/// Starts a fake of HCP Terraform. Returns it, and a lab for it whose settings have this content of the block
+/// `workspaces`.
 pub fn made(ty: &'static str, workspaces: &str) -> (Lab, Arc<Hcp>) {
     let hcp = Arc::new(Hcp::start());
     let files = tempfile::tempdir().expect("a directory");
@@ -57,7 +58,7 @@ pub fn names(w: &Workspace, tool: Tool) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Returns a directory whose `cloud` block has these settings, and perhaps further settings of workspaces.
+/// Returns a directory whose `cloud` block has these settings of workspaces.
 pub fn cloud(lab: &Lab, hcp: &Hcp, workspaces: &str) -> Workspace {
     let w = lab.without();
     cloud_block(&w, hcp, workspaces);

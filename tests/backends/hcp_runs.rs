@@ -165,7 +165,7 @@ fn created(data: Value) -> Reply {
     Reply::new(201, json!({ "data": data }).to_string()).with("Content-Type", JSON_API)
 }
 
-/// Answers requests below a workspace.
+/// Answers requests for the configuration versions and the runs of a workspace.
 pub fn of_workspace(
     world: &mut World,
     method: &str,
@@ -218,7 +218,7 @@ pub fn queue(world: &World, method: &str, parts: &[&str]) -> Reply {
     }
 }
 
-/// Accepts the upload of a configuration.
+/// Accepts the upload of a configuration, and notes the names of its files.
 pub fn slug(world: &mut World, request: &Request, id: &str) -> Reply {
     assert_eq!((request.method(), request.header("authorization")), ("PUT", ""));
     let Some(configuration) = world.runs.configurations.iter_mut().find(|c| c.id == id) else {
@@ -237,7 +237,8 @@ pub fn slug(world: &mut World, request: &Request, id: &str) -> Reply {
     Reply::status(200)
 }
 
-/// Returns a piece of a log, with the marks of its beginning and end.
+/// Returns a piece of the log of a plan or an apply. The whole log begins and ends with a mark. When the end of the
+/// log of an apply is read, its run is applied.
 pub fn log(world: &mut World, id: &str, query: &BTreeMap<String, String>) -> Reply {
     let (kind, number) = id.split_once('-').expect("an identifier");
     let Some(run) = run_of(world, number) else {
@@ -264,7 +265,7 @@ fn run_of<'w>(world: &'w mut World, number: &str) -> Option<&'w mut Run> {
     world.runs.all.iter_mut().find(|run| run.id == id)
 }
 
-/// Answers the other requests about runs.
+/// Answers requests about configuration versions, runs and parts of runs, except uploads, logs and the run queue.
 pub fn answer(
     world: &mut World,
     method: &str,

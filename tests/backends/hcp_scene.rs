@@ -34,7 +34,7 @@ pub enum Meanwhile {
     Decided(&'static str),
 }
 
-/// A server with an initialized working directory.
+/// One of the programs, its initialized working directory, the fake server that it uses, and its observable results.
 pub struct Scene {
     tool: Tool,
     pub hcp: std::sync::Arc<Hcp>,
@@ -92,7 +92,7 @@ impl Scene {
         self.note(&ran)
     }
 
-    /// Runs a command that reads a line.
+    /// Runs a command whose whole input is this line. Returns its output.
     pub fn asked_at_once(&mut self, args: &[&str], line: &str) -> String {
         use std::io::Write as _;
         let mut command = self.w.command(self.tool.path());

@@ -61,7 +61,7 @@ fn waited_for() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Content of the server.
+/// States and locks of the server, the history of its states, and whether writes fail.
 #[derive(Default)]
 pub struct Kept {
     states: Mutex<BTreeMap<String, Vec<u8>>>,
@@ -82,7 +82,7 @@ impl Kept {
         self.broken.store(broken, Ordering::SeqCst);
     }
 
-    /// Sets the only state, without a lock.
+    /// Removes all states and locks, and stores this state if there is one.
     pub fn restore(&self, state: Option<&[u8]>) {
         let mut states = self.states.lock().expect("states");
         states.clear();

@@ -63,7 +63,8 @@ fn apply(w: &Workspace, word: &str) -> Ran {
     w.run(&["apply", "-no-color", "-auto-approve", &format!("-var=word={word}")])
 }
 
-/// Applies, reads the state and a saved plan, and checks that the secret is in no file in clear text.
+/// Applies, reads the state and a saved plan, and checks that the state file does not contain the secret in clear
+/// text.
 fn is_encrypted(w: &Workspace) {
     apply(w, SECRET).ok();
     assert!(!w.read("terraform.tfstate").contains(SECRET));
@@ -85,7 +86,7 @@ fn metadata(w: &Workspace, provider: &str) -> Json {
     serde_json::from_slice(&BASE64.decode(text).expect("base64")).expect("a document")
 }
 
-/// Changes the state with both programs in turn.
+/// Changes the state with Monoform and OpenTofu in turn.
 fn both_ways(w: &Workspace) {
     let tofu = support::which("tofu").expect("it is installed");
     apply(w, "ours").ok();

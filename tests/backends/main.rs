@@ -74,7 +74,7 @@ type Labs = fn() -> Lab;
 /// Tests of a single store.
 type Tests = &'static [(&'static str, fn())];
 
-/// Programs of tests of PostgreSQL with Terraform.
+/// Programs that tests of PostgreSQL with Terraform need.
 const WITH_TERRAFORM: &[&str] = &["postgres", "psql", "terraform"];
 
 fn main() -> ExitCode {

@@ -31,7 +31,7 @@ fn applied(w: &Workspace, tool: Tool, word: &str) {
     panic!("{tool:?} never got the lock");
 }
 
-/// Runs `MONOFORM_CONCURRENT` applies of each program.
+/// Runs `MONOFORM_CONCURRENT` applies of each program in turn, and then as many of both programs at the same time.
 pub fn in_turn_and_at_once(lab: &Lab) {
     let times = crash::setting("MONOFORM_CONCURRENT", 5);
     let (ours, theirs) = (lab.directory(Tool::Monoform), lab.directory(lab.peer));
@@ -72,7 +72,8 @@ pub fn in_turn_and_at_once(lab: &Lab) {
     assert!(word.ends_with(&format!("at the same time {}", times - 1)), "{word}");
 }
 
-/// Returns the states of these workspaces, if the selected backend has workspaces.
+/// Returns the states of these workspaces. A single workspace is not selected before, because the backend may have no
+/// workspaces.
 fn states(w: &Workspace, tool: Tool, names: &[&str]) -> Vec<Json> {
     let of = |name: &&str| {
         if names.len() > 1 {

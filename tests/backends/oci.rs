@@ -21,7 +21,7 @@ const CUSTOMER_KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
 
 #[derive(Default)]
 struct Bucket {
-    /// Content and its version, by name.
+    /// Content and version of each object, by name.
     objects: BTreeMap<String, (Vec<u8>, u64)>,
     written: u64,
     /// Parts of unfinished uploads.

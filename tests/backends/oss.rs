@@ -29,7 +29,7 @@ const OTS_HEADERS: [&str; 6] = [
     "x-ots-ststoken",
 ];
 
-/// Terraform 1.11 lacks an argument that the records have.
+/// Programs that the tests need. Terraform 1.11 lacks an argument that the recordings have.
 pub const PROGRAMS: &[&str] = &["terraform-1.16"];
 
 #[derive(Default)]
@@ -129,7 +129,8 @@ fn listed(account: &Account, request: &Request) -> Reply {
     ))
 }
 
-/// Decodes a Protocol Buffers message into its byte and number fields.
+/// Decodes a Protocol Buffers message. Returns the number of each field, with its bytes (else empty) or its integer
+/// (else 0).
 fn fields(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>, u64)> {
     let varint = |bytes: &mut &[u8]| {
         let (mut value, mut shift) = (0_u64, 0);
@@ -184,7 +185,7 @@ fn crc8(crc: u8, bytes: &[u8]) -> u8 {
     crc
 }
 
-/// Decodes the cells of a row, and true if it is marked as deleted; verifies every checksum.
+/// Decodes a row. Returns its cells, and true if it is marked as deleted. Verifies every checksum.
 fn row(bytes: &[u8]) -> (Vec<(String, String)>, bool) {
     assert_eq!(&bytes[..4], [0x75, 0, 0, 0]);
     let mut at = 4;
@@ -225,7 +226,7 @@ fn row(bytes: &[u8]) -> (Vec<(String, String)>, bool) {
     }
 }
 
-/// Encodes a row as the service does: each cell contains a timestamp.
+/// Encodes a row as the service does, but with 0 as each checksum. The cells of columns contain a timestamp.
 fn row_bytes(key: &str, columns: &[(String, String)]) -> Vec<u8> {
     let mut out = vec![0x75, 0, 0, 0, 1];
     let cell = |out: &mut Vec<u8>, name: &str, value: &str, time: bool| {

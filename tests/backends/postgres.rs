@@ -36,7 +36,7 @@ fn programs() -> PathBuf {
     real.parent().expect("a directory").to_owned()
 }
 
-/// Returns a command that runs a program as an unprivileged user if the tests run as root, because the server refuses
+/// Returns a command that runs a program as the user `postgres` if the tests run as root, because the server refuses
 /// to run as root.
 fn as_user(program: &Path) -> Command {
     let root = is_root();
@@ -59,7 +59,7 @@ impl Server {
         Server::start_with(|_| (), &[])
     }
 
-    /// Starts a server with these arguments after preparing its data directory.
+    /// Starts a server with the arguments `more`. Before, `prepare` can change the data directory.
     pub fn start_with(prepare: impl FnOnce(&Path), more: &[&str]) -> Server {
         let dir = tempfile::Builder::new()
             .prefix("pg")
@@ -187,7 +187,7 @@ pub fn lab() -> Lab {
     }
 }
 
-/// Returns a lab whose states have rows of objects, which Terraform does not know.
+/// Returns a lab whose backend stores states as rows of objects. Terraform does not know this layout.
 pub fn lab_with_objects() -> Lab {
     let lab = lab();
     Lab {

@@ -260,7 +260,7 @@ fn twenty_of_one() {
     assert_eq!(query(&meeting.lab, changes), "20");
 }
 
-/// `b` and `c` depend on `a`; `a` can be changed in place.
+/// Configuration in which `b` and `c` depend on `a`, which can be changed in place.
 const CHAIN: &str = r#"
 variable "word" {
   default = "x"

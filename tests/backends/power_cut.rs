@@ -64,8 +64,8 @@ fn restore(w: &Workspace, found: &BTreeMap<String, Vec<u8>>, real: &BTreeMap<Str
     }
 }
 
-/// Returns the states that the server may have between two local operations: its state at the first operation, and those that
-/// arrived before the second.
+/// Returns the states that the server may have between two local operations: its state at the first operation, and those
+/// that arrived before the second. `None` if the server had no state yet.
 fn stored(history: &[(f64, Vec<u8>)], from: f64, until: f64) -> Vec<Option<&[u8]>> {
     let before = history.iter().rev().find(|(time, _)| *time < from);
     let after = history.iter().filter(|(time, _)| (from..until).contains(time));

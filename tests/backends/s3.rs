@@ -108,7 +108,7 @@ pub fn server() -> Arc<Server> {
     server
 }
 
-/// Returns the server, the name of a new bucket and table, and the settings for them.
+/// Returns the server, the name of a new bucket, and the settings for them.
 fn place() -> (Arc<Server>, String, String) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let server = server();
@@ -161,7 +161,7 @@ fn table(server: &Server, name: &str) {
     );
 }
 
-/// Returns a lab with both kinds of locks.
+/// Returns a lab that uses both kinds of locks: a lock file, and an item in a DynamoDB table.
 pub fn lab_with_table() -> Lab {
     let (server, name, settings) = place();
     table(&server, &name);

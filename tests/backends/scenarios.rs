@@ -148,7 +148,7 @@ resource "terraform_data" "slow" {
     );
 }
 
-/// Waits until a condition is true.
+/// Waits until a condition is true. Fails the test after two minutes.
 pub fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(120);
     while !there() {
@@ -402,7 +402,7 @@ fn changed_settings(lab: &Lab) {
     run(&w, Tool::Monoform, &["plan"]).ok();
 }
 
-/// Starts several applies at once. `scripts/crash` starts 2 × 50 of them.
+/// Applies several times in two working directories at the same time. `scripts/crash` applies 50 times in each.
 fn at_once(lab: &Lab) {
     let times = support::crash::setting("MONOFORM_CONCURRENT", 3);
     let w = lab.directory(Tool::Monoform);

@@ -25,7 +25,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Starts a program that listens on a port that is reserved for it.
+    /// Starts a program that listens on a port that is reserved for it, and waits until it accepts connections.
     pub fn start(
         reserved: ServerPort,
         command: &mut Command,

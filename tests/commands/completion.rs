@@ -97,7 +97,7 @@ fn knows_the_working_directory() {
     assert!(complete_in(&w, "monoform state show 'never closed").is_empty());
 }
 
-/// Runs a shell script in the applied directory, with the program on the search path.
+/// Runs a shell in the applied directory, with the program on the search path. Returns the lines of its output.
 fn in_shell(shell: &str, arguments: &[&str]) -> Vec<String> {
     let w = applied();
     let bin = w.home().join("bin");

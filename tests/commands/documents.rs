@@ -13,7 +13,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("documents::a_schema_refuses_what_is_missing_and_unknown", strict),
 ];
 
-/// The schemas that the executable prints.
+/// The schemas that the executable prints, their compiler, and the names of those that were used.
 struct Documents {
     schemas: Schemas,
     compiler: Compiler,

@@ -57,7 +57,7 @@ pub fn output(text: &str) -> String {
     text.trim_matches('\n').to_owned()
 }
 
-/// Returns the summaries of errors.
+/// Returns the summaries of errors; if there are none, the first line with text.
 pub fn errors(text: &str) -> Vec<String> {
     let summaries: Vec<String> = text
         .lines()
@@ -71,7 +71,8 @@ pub fn errors(text: &str) -> Vec<String> {
     text.lines().find(prose).map(str::to_owned).into_iter().collect()
 }
 
-/// Returns the objects of a stream in an order that does not depend on the speed of operations.
+/// Returns the objects of a stream without values that differ from run to run, in an order that does not depend on the
+/// speed of operations.
 pub fn stream(text: &str) -> Vec<String> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut run = 0;

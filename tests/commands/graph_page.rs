@@ -10,7 +10,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("graph_page::changes_are_reviewed_in_a_browser", reviewed),
 ];
 
-/// Returns the data of a page.
+/// Returns the data of a page, after checking that the page loads nothing.
 fn data(page: &str) -> Json {
     let (_, rest) = page.split_once("id=\"data\">").expect("data");
     let (text, rest) = rest.split_once("</script>").expect("an end");
@@ -69,7 +69,7 @@ fn what_the_plan_does() {
         .fails_with(&["Incompatible options"]);
 }
 
-/// Returns a configuration of 300 resources, each with a reference to another.
+/// Returns a workspace with 300 resources. Each but the first refers to an earlier one.
 fn three_hundred() -> Workspace {
     let resource = |n: usize| match n {
         0 => "resource \"terraform_data\" \"r0\" {}\n".to_owned(),

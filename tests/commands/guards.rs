@@ -23,7 +23,8 @@ pub const TESTS: &[(&str, fn())] = &[
     ),
 ];
 
-/// A state with two objects. The configuration updates one of them, and replaces the other if `replaces` is true.
+/// Returns a workspace whose state has two objects. The configuration updates one of them, and replaces the other if
+/// `replaces` is true.
 fn changed(replaces: bool) -> Workspace {
     let text = |input: &str, trigger: &str| {
         format!(

@@ -42,7 +42,7 @@ fn applying(w: &Workspace, rows: u16, columns: u16) -> Terminal {
     on(w, rows, columns, &["apply", "-auto-approve"])
 }
 
-/// Returns the row of the only heading.
+/// Returns the index of the only row with this beginning; `None` if there is no such row.
 fn heading(rows: &[String], begin: &str) -> Option<usize> {
     let mut found = rows.iter().enumerate().filter(|(_, row)| row.starts_with(begin));
     let (at, _) = found.next()?;
@@ -50,7 +50,8 @@ fn heading(rows: &[String], begin: &str) -> Option<usize> {
     Some(at)
 }
 
-/// Returns the lines about objects, without parts that differ from run to run, in a fixed order.
+/// Returns the lines about objects and the last line of an apply, without parts that differ from run to run. Each has
+/// the number of its occurrences.
 fn compared<'l>(lines: impl IntoIterator<Item = &'l str>) -> BTreeMap<String, usize> {
     let mut out = BTreeMap::new();
     for line in lines {

@@ -58,7 +58,7 @@ fn rows() -> Vec<Row> {
     out
 }
 
-/// Makes a test for each shell line.
+/// Makes a test for each row that has a shell line.
 pub fn trials() -> Vec<Trial> {
     let lines = rows().into_iter().filter_map(|row| {
         let line = row.shown.strip_prefix("$ ")?;
@@ -168,7 +168,7 @@ fn rows_are_complete() {
     assert_eq!(rows.len(), listed.len(), "a row is there twice");
 }
 
-/// Returns the part of a file that is a test, or a scenario of a transcript.
+/// Returns the part of a file that is the test or the scenario of this name; `None` if there is none.
 fn section<'t>(text: &'t str, file: &str, name: &str) -> Option<&'t str> {
     let begins = |line: &str| match file.ends_with(".rs") {
         true => line.trim_start_matches("pub ").starts_with("fn "),

@@ -88,7 +88,7 @@ fn refused() {
         .fails_with(&["Failed to start plugin", "not executable"]);
 }
 
-/// Returns the rows of a report with an outcome, as "group: name".
+/// Returns the rows of a report with this outcome, each as `GROUP: NAME: DETAIL`.
 fn rows(report: &serde_json::Value, outcome: &str) -> Vec<String> {
     let rows = report["rows"].as_array().expect("rows").iter();
     rows.filter(|row| row["outcome"] == outcome)
@@ -262,7 +262,7 @@ resource "tls_private_key" "a" {
 }
 "#;
 
-/// Installs the release from its mirror: here, and by Terraform if that is installed.
+/// Installs the release from its mirror with Monoform and, if it is installed, with Terraform.
 fn installed(w: &Workspace) {
     let file = w.home().join("mirror.tfrc");
     std::fs::write(&file, support::only_from(&w.dir().join("mirror"))).expect("a file");

@@ -87,7 +87,7 @@ fn tofu(w: &Workspace, args: &[&str]) -> Ran {
     in_mode(w, "opentofu", args)
 }
 
-/// Returns the provider of each object in a state, by the addresses of resources and the keys of objects.
+/// Returns the provider of each object in a state, in the form `MODULE NAME KEY: PROVIDER`.
 fn providers_in(state: &str) -> Vec<String> {
     let state: serde_json::Value = serde_json::from_str(state).expect("a state");
     let mut out = Vec::new();

@@ -463,7 +463,7 @@ fn texts() {
     );
     let ran = w.run(&["plan"]);
     assert!(ran.status == 1 && !ran.stderr.contains("Did you mean"), "{}", ran.all());
-    // The message names the command that helps before the directories.
+    // The message names `monoform init` first, and the searched directories after it.
     let w = workspace("resource \"strange_thing\" \"a\" {}\n");
     let ran = w.run(&["plan"]);
     let (init, dirs) = (

@@ -86,7 +86,7 @@ fn directory_of_saved_plan() {
         .fails_with(&["goes before the command"]);
 }
 
-/// A configuration with a long text, a list of objects, and a trigger.
+/// Returns a configuration with a long text, a list of objects, and a trigger.
 fn long(word: &str, first: &str, trigger: &str) -> String {
     let rules = |begin: &str| format!("[{begin}{{ port = 22, from = \"a\" }}, {{ port = 80, from = \"b\" }}]");
     format!(

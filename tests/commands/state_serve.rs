@@ -48,7 +48,7 @@ fn request(host: &str, method: &str, path: &str, headers: &[&str], body: &str) -
     (status, body.to_owned())
 }
 
-/// Header with credentials.
+/// Returns the header for basic authentication with a user name and a password, `NAME:PASSWORD`.
 fn basic(text: &str) -> String {
     use base64::Engine as _;
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);

@@ -45,7 +45,7 @@ fn run(w: &Workspace, endpoint: &str, variables: &[(&str, &str)], args: &[&str])
     ran(command.output().expect("the program starts"))
 }
 
-/// A collector, and the bodies of the requests that it got.
+/// Starts a collector. Returns it, and the bodies of the requests that it gets.
 fn collector() -> (Server, Arc<Mutex<Vec<Vec<u8>>>>) {
     let bodies: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
     let received = bodies.clone();

@@ -92,7 +92,8 @@ fn cases(mut files: Vec<PathBuf>) -> Vec<Case> {
     out
 }
 
-/// Adds expressions that are only in the list of changes. If an expression is in both, the recorded answer stays.
+/// Adds the cases of the list of changes whose expressions are not recorded. A recorded expression must have the same
+/// answer in the list.
 fn add_changed(recorded: &mut Vec<Case>, changed: Vec<Case>) {
     for case in changed {
         match recorded.iter().find(|r| r.expression == case.expression) {

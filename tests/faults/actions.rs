@@ -1,4 +1,4 @@
-//! Actions that run while the user interrupts, or while everything is killed.
+//! Actions that run while the user interrupts, or while all processes are killed.
 
 use nix::sys::signal::Signal;
 use support::Workspace;

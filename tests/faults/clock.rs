@@ -49,6 +49,7 @@ int gettimeofday(struct timeval *t, void *zone) {
 
 /// Environment variable with the offset of the replaced functions: seconds, or [`JUMPING`].
 const CLOCK: &str = "CLOCK_OF_THE_TEST";
+/// Value of [`CLOCK`] for a clock that jumps forward and back.
 const JUMPING: &str = "jumping";
 
 /// Builds the library that replaces the clock; without a C compiler the test is skipped by name.

@@ -14,7 +14,8 @@ use crate::no_orphans;
 /// System calls that bring a state and its journal to the disk.
 const CALLS: &[&str] = &["fdatasync", "fsync", "rename", "ftruncate", "unlink", "fallocate"];
 
-/// Runs a command with a fault at one system call. `when` counts the calls of each thread separately.
+/// Runs a command with a fault at one system call. `when` counts the calls of each thread separately. Returns the
+/// result, and true if the fault has happened.
 fn injected(w: &Workspace, call: &str, what: &str, when: usize, paths: &[PathBuf], args: &[&str]) -> (Ran, bool) {
     let trace = w.home().join("trace");
     let mut command = w.command("strace");
@@ -144,7 +145,7 @@ fn killed_at_any_write_an_apply_loses_nothing() {
     eprintln!("{kills} kills");
 }
 
-/// Returns the addresses in a state file, and in another one if it exists.
+/// Returns the addresses that `state list` prints with these flags.
 fn addresses(w: &Workspace, flag: &[&str]) -> BTreeSet<String> {
     let mut args = vec!["state", "list"];
     args.extend(flag);

@@ -8,7 +8,7 @@ use crate::{WAITING, no_orphans, start, until};
 use nix::sys::signal::Signal;
 use support::Workspace;
 
-/// Returns the IDs of the objects in the state, if it can be read at this moment.
+/// Returns the IDs of the objects in the state; none if the state file cannot be read at this moment.
 fn saved(w: &Workspace) -> BTreeSet<String> {
     let text = std::fs::read_to_string(w.dir().join("terraform.tfstate")).unwrap_or_default();
     let Ok(state) = serde_json::from_str::<serde_json::Value>(&text) else {

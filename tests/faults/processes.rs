@@ -10,7 +10,7 @@ use support::{Workspace, monoform};
 
 use crate::{no_orphans, script_plugin, start, until};
 
-/// Returns the content of the temporary directory beside the working directory and the home directory.
+/// Returns the names of the entries of the temporary directory, except the working directory and the home directory.
 fn left(w: &Workspace) -> Vec<String> {
     let root = w.dir().parent().expect("a parent").to_owned();
     let names = std::fs::read_dir(root).expect("a directory");
@@ -43,7 +43,8 @@ pub fn signal(ids: &[u32], signal: &str) {
     }
 }
 
-/// Writes a configuration whose provider is stopped while it waits for a pipe, so that it answers nothing.
+/// Writes a configuration whose second object waits for a pipe: the provider reads it, and answers nothing until a
+/// test writes to it.
 fn hanging(w: &Workspace) {
     let fifo = w.dir().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());

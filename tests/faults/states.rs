@@ -160,6 +160,7 @@ fn a_lock_that_terraform_holds() {
 }
 
 /// Returns a command that may not write into protected directories: root loses the capabilities that usually allow it.
+/// `None` if root lacks `setpriv`, which is reported as a skipped test.
 fn humble(w: &Workspace, args: &[&str]) -> Option<Command> {
     let root = Command::new("id").arg("-u").output().is_ok_and(|o| o.stdout == b"0\n");
     if !root {

@@ -199,7 +199,7 @@ fn a_state_that_was_left_is_not_overwritten() {
     assert_eq!(fixed.ok().stdout, "terraform_data.a\n");
 }
 
-/// Returns a suite whose second run reads a pipe.
+/// Returns a workspace with a suite whose second run reads a pipe.
 fn reading() -> Workspace {
     let w = Workspace::with(&[
         ("main.tf", MODULE),

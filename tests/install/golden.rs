@@ -236,7 +236,7 @@ const CASES: &[Case] = &[
     }),
 ];
 
-/// Replaces the text between two others by dots.
+/// Replaces the text between the first `before` and the next `after` by dots. A text without these remains as it is.
 fn without(text: &str, before: &str, after: &str) -> String {
     let parts = text.split_once(before);
     let parts = parts.and_then(|(head, rest)| Some((head, rest.split_once(after)?.1)));

@@ -5,7 +5,8 @@ use support::Workspace;
 use support::registry::{Registry, platform, sha256, zip};
 use support::server::{Reply, Server};
 
-/// Starts a mirror with versions 1.0.0 and 1.1.0 of `example.com/acme/anvil`, the newer one without checksums.
+/// Starts a mirror with versions 1.0.0 and 1.1.0 of `example.com/acme/anvil`. Version 1.0.0 has the checksum that
+/// `sum` returns, and 1.1.0 has none.
 fn mirror(sum: impl Fn(&[u8]) -> String + Send + Sync + 'static) -> Server {
     Server::https(move |request| {
         let platform = platform();

@@ -17,7 +17,7 @@ fn anvil(content: &str) -> Vec<u8> {
     zip(&[("terraform-provider-anvil", content.as_bytes())])
 }
 
-/// Returns the archive of a module with this output.
+/// Returns the archive of a module with this output. A module in its directory `sub` has the output "below".
 fn module(value: &str) -> Vec<u8> {
     let file = format!("output \"value\" {{\n  value = \"{value}\"\n}}\n");
     zip(&[
@@ -31,8 +31,8 @@ fn call(source: &str) -> String {
     format!("module \"m\" {{\n  source = \"{source}\"\n}}\n\noutput \"value\" {{\n  value = module.m.value\n}}\n")
 }
 
-/// Returns artifacts: two versions of a provider, one with build metadata, and two versions of a module. Both
-/// repositories also have tags that are not versions.
+/// Returns artifacts: three versions of a provider, of which one has build metadata and one is only for another
+/// platform, and one version of a module. Both repositories also have a tag that is not a version.
 fn artifacts(access: Access) -> Artifacts {
     let mut artifacts = Artifacts::new(access);
     let platform = platform();
@@ -59,7 +59,7 @@ fn serve(artifacts: Artifacts) -> Server {
     server
 }
 
-/// Returns a workspace whose providers come from a mirror in this registry, with more in its CLI configuration.
+/// Returns a workspace whose providers come from a mirror in this registry. Its CLI configuration ends with `more`.
 fn mirrored(server: &Server, more: &str, configuration: &str) -> Workspace {
     let w = workspace(server, configuration);
     let config = format!(

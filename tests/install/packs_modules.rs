@@ -120,7 +120,7 @@ fn modules_in_a_pack_need_no_network_and_no_init() {
     b.run("site", &["apply", "saved"]).ok().shows(&[SAID]);
 }
 
-/// A module whose files are read by every function that reads files.
+/// Module that reads its files with `file`, `templatefile`, `fileexists`, `filesha256`, `filebase64` and `fileset`.
 const FUNCTIONS: &str = r#"
 output "read" {
   value = join(" ", concat(

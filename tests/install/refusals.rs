@@ -21,7 +21,7 @@ fn error_of(w: &Workspace, server: &Server, key: &str) -> String {
         .replace(key, "KEY")
 }
 
-/// Returns the error of `init` for a registry with some changed answers.
+/// Returns the error of `init` for a registry in which `change` replaces some answers.
 #[track_caller]
 fn refusal(
     registry: Registry,

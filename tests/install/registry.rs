@@ -107,7 +107,8 @@ fn from_nothing_to_an_upgrade() {
     assert!(w.read(".terraform.lock.hcl").contains("\"3.0.0-beta1\""));
 }
 
-/// Starts a registry whose answers are changed depending on earlier requests.
+/// Starts a registry. `change` gets the path of a request, the number of requests for this path so far, and the
+/// answer, which it may change.
 fn changing(change: impl Fn(&str, usize, Reply) -> Reply + Send + Sync + 'static) -> Server {
     let registry = Registry::new().with("acme/anvil", "1.0.0", &"long ".repeat(40_000));
     let seen = Mutex::new(std::collections::BTreeMap::<String, usize>::new());

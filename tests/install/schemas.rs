@@ -55,7 +55,7 @@ impl Counted {
         self.install_program(&format!("# {comment}"));
     }
 
-    /// Installs the provider with these lines of the script before it serves.
+    /// Installs a script that counts its starts, runs these lines, and becomes the provider.
     fn install_program(&self, before: &str) {
         let lean = support::lean().display();
         let starts = self.w.home().join("starts").display().to_string();
@@ -82,7 +82,7 @@ impl Counted {
         )
     }
 
-    /// The files with schemas.
+    /// Returns the paths of the stored files with schemas.
     fn stored(&self) -> Vec<PathBuf> {
         let dir = std::fs::read_dir(self.w.home().join(".cache/monoform/schemas"));
         dir.into_iter()

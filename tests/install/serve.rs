@@ -53,7 +53,7 @@ fn registry(host: &str) -> String {
     )
 }
 
-/// Installs and runs the provider with both programs, if Terraform is installed. Returns the lock files.
+/// Installs and runs the provider with Monoform and, if it is installed, with Terraform. Returns the lock files.
 fn installs(server: &Workspace, cli_config: &str, how: &str) -> Vec<String> {
     let apply = ["apply", "-no-color", "-auto-approve"];
     let w = client(server, MAIN, cli_config);

@@ -168,7 +168,7 @@ impl Seen {
         }
     }
 
-    /// Sorts the log of operations, too.
+    /// Sorts the lines of the shown plan and of the log of operations.
     fn sort_log(&mut self) {
         let lines = |text: &str| -> String {
             let mut lines: Vec<&str> = text.lines().collect();
@@ -184,7 +184,7 @@ fn run(w: &Workspace, program: &str, args: &[&str]) -> Ran {
     w.run_program(program, args)
 }
 
-/// Plans with these arguments, shows the plan, and applies it.
+/// Plans with these arguments, shows the plan, and applies it. Ends after a plan that fails.
 fn step(w: &Workspace, program: &str, arguments: &[&str]) -> Seen {
     let _ = std::fs::remove_file(w.dir().join("log"));
     let _ = std::fs::remove_file(w.dir().join("p"));

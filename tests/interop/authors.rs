@@ -41,7 +41,7 @@ fn workspace() -> Workspace {
     with_mirror(Workspace::with(&[("main.tf", CONFIG)]), "notes", notes())
 }
 
-/// Adds a mirror that has this provider.
+/// Adds a mirror that has this provider, and a CLI configuration that takes providers only from the mirror.
 fn with_mirror(w: Workspace, name: &str, executable: &Path) -> Workspace {
     let mirror = w.home().join("mirror");
     let path = format!(
@@ -136,7 +136,7 @@ pub fn what_is_write_only_is_written_nowhere() {
     assert!(others.is_empty(), "{others:?}");
 }
 
-/// Tests copies of notes under this program.
+/// Tests the action that copies notes, under this program.
 fn copied_by(program: &str) {
     let w = workspace();
     w.write("main.tf", &with_action());

@@ -50,7 +50,8 @@ impl Bare {
         std::fs::write(self.place(Path::new(path)), text).expect("a file");
     }
 
-    /// Runs the program in the directory `/cfg`; with `user`, without privileges.
+    /// Runs the program in the directory `/cfg`, while the whole root directory is read-only; with `user`, under this
+    /// user ID and without privileges.
     fn run(&self, user: Option<u32>, args: &[&str]) -> Ran {
         let user = user.map_or(String::new(), |id| format!("--userspec={id}:{id} "));
         let script = format!(
@@ -102,7 +103,7 @@ fn program() -> PathBuf {
     support::static_monoform().unwrap_or_else(|| support::lean().to_owned())
 }
 
-/// Starts a server for one state.
+/// Starts a server that stores a state at each path, without locks.
 fn state_server() -> Server {
     let states: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::default();
     Server::http(move |request: &Request| {

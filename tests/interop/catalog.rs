@@ -119,7 +119,8 @@ impl Both {
         }
     }
 
-    /// Returns the messages about lists in a query's stream, sorted, after checking that they are the same.
+    /// Returns the messages about lists in a query's stream, sorted, after checking that both programs write the same
+    /// ones.
     fn same_events(&self, args: &[&str]) -> Vec<Value> {
         let [ours, theirs] = self.run(args).map(|ran| {
             let messages = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON"));

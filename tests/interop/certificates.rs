@@ -121,7 +121,7 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_else(|| panic!("{name} is no text"))
 }
 
-/// Writes a secret that only the owner can read, as these programs demand.
+/// Writes a secret that only the owner can read, as OpenSSH requires.
 fn write_secret(w: &Workspace, name: &str, content: &str) {
     use std::os::unix::fs::PermissionsExt;
     w.write(name, content);
@@ -421,7 +421,8 @@ pub fn a_server_shows_its_chain() {
     }
 }
 
-/// Returns the certificates of a server, its own last, for a client with these roots.
+/// Returns the certificates of a server, its own last, for a client with these roots. Returns an error if the client
+/// does not trust the server.
 fn fetched(url: &str, verify: bool, roots: &str) -> Result<Vec<String>, ()> {
     let config = format!(
         "data \"tls_certificate\" \"c\" {{\n  url = \"{url}\"\n  verify_chain = {verify}\n}}\n\

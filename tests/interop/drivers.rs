@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{build, with_cli_config};
 use support::{Workspace, monoform};
 
-/// Returns each step of the driver, and the line that it printed.
+/// Runs the driver with this executable. Returns the name of each step, and the line that the driver printed about it.
 fn steps(executable: &Path) -> Vec<(String, Value)> {
     let driver = build("driver", "driver");
     let w = Workspace::new();
@@ -29,7 +29,8 @@ fn steps(executable: &Path) -> Vec<(String, Value)> {
     lines.collect()
 }
 
-/// Tests Terraform's own Go module, with the executable under the name that such programs search for.
+/// Tests a program that uses HashiCorp's Go module `terraform-exec`. The executable has the name `terraform`, for
+/// which the program searches.
 pub fn terraform_exec_gets_the_same_from_both() {
     let names = Workspace::new();
     let ours = names.dir().join("terraform");

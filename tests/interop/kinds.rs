@@ -120,7 +120,8 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Starts a provider in debug mode; returns the environment's value by which programs attach to it.
+    /// Starts a provider in debug mode. Also returns the value of `TF_REATTACH_PROVIDERS` with which programs attach
+    /// to it.
     pub fn start(w: &Workspace, executable: &Path) -> (Running, String) {
         let mut command = w.command(executable);
         let mut child = command.arg("-debug").stdout(Stdio::piped()).spawn().expect("it starts");

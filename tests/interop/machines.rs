@@ -79,7 +79,7 @@ pub fn lives() {
     compare(new, &steps);
 }
 
-/// Returns two workspaces with the same applied configuration, the first by Monoform.
+/// Returns two workspaces with the same configuration, the first applied by Monoform and the second by Terraform.
 fn applied(configuration: &str) -> [Workspace; 2] {
     let both = [new(), new()];
     for w in &both {
@@ -91,7 +91,8 @@ fn applied(configuration: &str) -> [Workspace; 2] {
     both
 }
 
-/// Checks that the plans, and then the states after them, are the same.
+/// Plans and applies with Monoform in the first workspace, and with Terraform in the second. Checks that the plans and
+/// the new states are the same, and returns the plans.
 fn same_from_here(what: &str, both: &[Workspace; 2]) -> [Value; 2] {
     let plan = ["plan", "-out=the.plan"];
     both[0].run(&plan).ok();

@@ -209,7 +209,8 @@ fn paragraphs(text: &str) -> Vec<String> {
     std::iter::once(refreshed.join("\n")).chain(rest).collect()
 }
 
-/// Returns a paragraph without the `output` of the object whose input is sensitive, which Terraform does not hide.
+/// Cuts the paragraph of the object whose input is sensitive before its `output`, which Terraform does not hide. Other
+/// paragraphs remain as they are.
 fn without_secret_output(paragraph: &str) -> String {
     let mut kept: Vec<&str> = paragraph.lines().collect();
     if paragraph.contains("resource \"terraform_data\" \"secret\"") {

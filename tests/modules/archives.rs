@@ -10,7 +10,7 @@ fn archives_of_every_kind() {
         "/m.zip" => Reply::ok(zip(&[("main.tf", &says("zip")), ("sub/main.tf", &says("sub"))])),
         "/m.tar.gz" | "/plain" => Reply::ok(tgz(&[("main.tf", &says("tgz"))])),
         "/sums" => Reply::ok(format!("{}  other\n{}  m.zip\n", "0".repeat(64), "1".repeat(64))),
-        // A page and a header name the address of the archive. A redirect leads back to its own address.
+        // `/page` names the address of the archive, and `/header` that of `/page`. `/circle` names itself.
         "/page" if request.line.ends_with("?terraform-get=1") => {
             Reply::ok("<html><head><meta name=\"terraform-get\" content=\"./m.zip//sub\"></head></html>")
         }

@@ -30,8 +30,8 @@ fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Makes a repository beside the working directory. It has a module, another module in a subdirectory, a tag and a
-/// branch.
+/// Makes a repository beside the working directory. It has a module, two more in subdirectories, a tag and a branch.
+/// Returns its source address.
 fn repository(w: &Workspace) -> String {
     w.write("../repo/main.tf", &says("first"));
     w.write(

@@ -1,4 +1,4 @@
-//! Modules in directories of this machine, and the files of an installation.
+//! Local modules, and the module manifest that `get` and `init` write (`.terraform/modules/modules.json`).
 
 use crate::{call, says};
 use support::Workspace;

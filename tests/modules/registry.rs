@@ -4,8 +4,8 @@ use crate::{call, says, tgz};
 use support::Workspace;
 use support::server::{Reply, Server};
 
-/// Starts a registry that requires a token. It has the module `team/net/any` in versions 1.0.0 to 2.0.0, and a module
-/// whose package does not exist.
+/// Starts a registry that requires a token. Its module `team/net/any` has the versions 1.0.0, 1.2.0, 2.0.0 and a
+/// prerelease. Its other modules have unusual or wrong answers, such as a package that does not exist.
 pub fn registry() -> Server {
     Server::https(|request| {
         let token = request.header("authorization") == "Bearer sesame";

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use support::exchange::{PROVIDER_CONFIGURATION, build_provider, provider_manages_objects, state_goes_there_and_back};
 use support::{Ran, Workspace};
 
-/// Returns the executable and its platform; reports the test as skipped if there is none.
+/// Returns the executable for another processor, and its platform; reports the test as skipped if there is none.
 #[track_caller]
 fn other(test: &str) -> Option<(PathBuf, String)> {
     let Some(executable) = support::other_processor() else {

@@ -12,7 +12,7 @@ use crate::sshd::Sshd;
 use crate::{apply, object};
 use support::{Workspace, monoform, ran};
 
-/// Returns the content of a directory: the modes of directories, and the modes and contents of files.
+/// Returns the content of a directory: the modes of directories, and the modes and hashes of files.
 pub fn tree(dir: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![dir.to_owned()];
@@ -57,7 +57,7 @@ pub fn source(w: &Workspace) {
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a mode");
 }
 
-/// Returns the provisioners that copy that tree in each way.
+/// Returns provisioners that copy texts, and the files and directories in `src`, in each way.
 pub fn copies(to: &Path) -> String {
     let file = |arguments: &str| format!("provisioner \"file\" {{\n{arguments}\n}}\n");
     let to = to.display();

@@ -270,7 +270,7 @@ pub fn interruption_ends_the_command() {
     }
 }
 
-/// Returns the status of each child of a process.
+/// Returns the text of `/proc/PID/status` for each child of a process.
 fn children(parent: u32) -> Vec<String> {
     let entries = std::path::Path::new("/proc").read_dir().expect("processes").flatten();
     let statuses = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());

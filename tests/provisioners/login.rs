@@ -115,7 +115,7 @@ pub fn a_locked_key_is_refused() {
     }
 }
 
-/// Signs a key; returns the certificate.
+/// Signs a key; returns the path of the certificate.
 fn sign(authority: &Path, key: &Path, options: &[&str]) -> PathBuf {
     let status = Command::new("ssh-keygen")
         .args(["-q", "-s"])
@@ -165,7 +165,7 @@ pub fn certificates() {
     apply(&saying(&server.connection(&other))).fails_with(&["it is for another key than private_key"]);
 }
 
-/// An agent that lives as long as the test.
+/// An SSH agent that lives as long as the test.
 struct Agent {
     process: Child,
     socket: PathBuf,

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use support::ports::ServerPort;
 use support::which;
 
-/// Password of the user that logs in, followed by its hash in the form of the system's password file.
+/// Password of the user that logs in.
 pub const PASSWORD: &str = "pass word";
+/// Hash of [`PASSWORD`], in the form of the system's password file.
 const PASSWORD_HASH: &str =
     "$6$monoform$Ydl37ZwitiN2WGQXAJGzk4ZcoS8KKY0ZpjhpV3BOzeQmM.m.f9047NG0NSKy1ufBb6zAWTTEtEVTGV/heCCwk.";
 
@@ -107,7 +108,7 @@ impl Sshd {
         Sshd::start_at(ServerPort::reserve(), lines)
     }
 
-    /// Starts a server at a port that is reserved for it.
+    /// Starts a server at a reserved port. The options in `lines` take precedence over the usual ones.
     pub fn start_at(reserved: ServerPort, lines: &str) -> Sshd {
         let port = reserved.number();
         let dir = tempfile::tempdir().expect("a directory");

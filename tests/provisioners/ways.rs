@@ -174,7 +174,8 @@ fn pass(client: TcpStream, server: TcpStream, limit: u64) {
 /// Requests to a proxy.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// Starts a proxy that speaks HTTP or SOCKS 5, depending on the client.
+/// Starts a proxy that speaks HTTP or SOCKS 5, depending on the client. Returns its port, and the requests that it
+/// gets.
 fn proxy(credentials: Option<(&'static str, &'static str)>) -> (u16, Asked) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -341,7 +342,7 @@ fn tls_before(port: u16) -> (u16, String) {
     (own, made.cert.pem())
 }
 
-/// Copies the available bytes, and waits a little if there are none. Returns false at the end.
+/// Copies the available bytes, and waits a little if there are none. Returns false at the end and after an error.
 fn copy_some(from: &mut impl Read, to: &mut impl Write) -> bool {
     let mut buffer = [0; 16 * 1024];
     match from.read(&mut buffer) {

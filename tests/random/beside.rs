@@ -19,7 +19,7 @@ const FLAGS: [&str; 2] = [
     "done.state.resources.*.instances.*.create_before_destroy",
 ];
 
-/// Differences while such a flag is in Terraform's state: the next refresh removes the flag.
+/// Differences while a flag of [`FLAGS`] is in Terraform's state: the next refresh removes the flag.
 const KNOWN_OF_FLAGS: [&str; 1] = ["plan.json.applyable"];
 
 /// Differences after a move. In Terraform, objects that were created together with the moved one depend on the old address, too; objects

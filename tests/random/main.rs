@@ -57,7 +57,8 @@ fn main() -> ExitCode {
     support::run_trials(trials.collect())
 }
 
-/// Returns the seeds to run.
+/// Returns the seeds to run: `MONOFORM_SEED`, which is one seed or a range such as `1..9`, or else the first
+/// `MONOFORM_CASES` seeds. Without both variables, it is the first `usual` seeds.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     let number = |text: &str| text.parse::<u64>().expect("a number");
     match std::env::var("MONOFORM_SEED") {

@@ -198,7 +198,8 @@ fn recorded() -> BTreeMap<String, Value> {
     serde_json::from_str(&text).expect("the record is JSON")
 }
 
-/// Records Terraform's output of every case, or only of those of one collection.
+/// Records Terraform's output of every case, or only of those of one collection. For cases with a known difference,
+/// also records Monoform's output.
 fn record(cases: &[Case], only: Option<&str>) {
     let plugins = tempfile::tempdir().expect("a directory");
     let settings = support::our_plugins(plugins.path());

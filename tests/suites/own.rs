@@ -10,7 +10,7 @@ use serde_json::Value;
 use support::Workspace;
 use support::terminal::Terminal;
 
-/// Far beyond the time of a suite, on a busy machine too.
+/// Time limit for a suite, far longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn trials() -> Vec<Trial> {

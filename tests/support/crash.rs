@@ -98,7 +98,7 @@ pub struct Outcome {
 pub struct Counts {
     /// Number of applies that were started.
     pub runs: usize,
-    /// Number of applies that did not end by themselves.
+    /// Number of applies that did not end with status 0.
     pub unfinished: usize,
     /// Objects that existed after the applies.
     pub exist: usize,
@@ -106,7 +106,7 @@ pub struct Counts {
     pub named: usize,
     /// Objects that existed, unknown to the state and to the reports.
     pub lost: usize,
-    /// Objects of the state that did not exist.
+    /// Objects of the state that did not exist with that content, and were not named.
     pub wrong: usize,
     /// Number of applies after which something was lost.
     pub losing: usize,
@@ -226,7 +226,7 @@ fn wait(child: &mut Child) -> i32 {
     }
 }
 
-/// Applies that are killed in a working directory with [`CONFIG`].
+/// Settings of a test that kills applies in a working directory with [`CONFIG`].
 pub struct CrashTest<'w> {
     /// Workspace in which `init` has run.
     pub workspace: &'w Workspace,
@@ -367,7 +367,8 @@ impl CrashTest<'_> {
         }
     }
 
-    /// Kills `rounds` applies, and fails the test if an object is in neither the state nor the reports after one of them.
+    /// Kills `rounds` applies. Fails the test if, after one of them, the existing objects differ from the state and
+    /// the reports, or a report is repeated.
     pub fn nothing_is_lost(&self, rounds: u64, random: &mut Random, counts: &mut Counts) {
         for version in 0..rounds {
             let objects = if random.below(4) == 0 { 0 } else { self.objects };

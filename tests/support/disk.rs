@@ -1,5 +1,5 @@
-//! Disk contents after a power cut. The file operations of a run are recorded; then, for each operation, directories are made as a restart
-//! after it may find them: complete, or without unsynced changes.
+//! Disk contents after a power cut. [`recorded`] returns the file operations of a run. [`on_the_disk`] returns the files that a restart
+//! may find after some of these operations, with all, some or none of the changes that were not synced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -70,8 +70,8 @@ pub fn recording(program: &str, traces: &Path) -> Command {
     command
 }
 
-/// Reads the operations on files below `dir`, in which the program was started, from the traces of [`recording`]: the start of
-/// each operation in seconds since 1970, ordered by it.
+/// Reads the operations on files below `dir`, in which the program was started, from the traces of [`recording`]. Each has
+/// the time of its start, in seconds since 1970; they are in the order of these times.
 ///
 /// # Panics
 /// Panics if the output of `strace` has another form.
@@ -145,7 +145,8 @@ impl Recording<'_> {
         Some(name.trim_start_matches("./").trim_end_matches('/').to_owned())
     }
 
-    /// Returns the name of the file behind a descriptor `5</dir/name>`.
+    /// Returns the name of the file behind a descriptor `5</dir/name>`; `None` for files outside of the recorded
+    /// directory.
     fn file(&self, descriptor: &str) -> Option<String> {
         let path = descriptor.split_once('<')?.1.split('>').next()?;
         let path = if path.contains("\\x") {

@@ -183,7 +183,7 @@ fn list(kept: &Kept, kind: &str, namespace: &str, request: &Request) -> Reply {
     )
 }
 
-/// Returns the error reply for an invalid object; none if it is valid.
+/// Returns the error reply for an invalid object; `None` if the object is valid.
 fn invalid(kind: &str, object: &Json) -> Option<Reply> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let wrong = |what: &str| {

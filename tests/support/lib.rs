@@ -52,8 +52,8 @@ use std::sync::OnceLock;
 /// Root directory of the repository.
 pub(crate) const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Clears the environment of a command except for the search path, so that the developer's settings, home directory and ignored
-/// signals do not change the result.
+/// Clears the environment of a command except for the search path, and sets its home directory. The developer's settings, home
+/// directory and ignored signals then do not change the result.
 pub fn isolated(command: &mut Command, home: &Path) {
     usual_signals();
     command
@@ -93,7 +93,7 @@ pub fn monoform() -> &'static str {
     })
 }
 
-/// A temporary working directory, and its own home directory beside it.
+/// A temporary working directory, its own home directory beside it, and environment variables for its commands.
 pub struct Workspace {
     root: tempfile::TempDir,
     environment: Vec<(String, String)>,
@@ -153,8 +153,8 @@ impl Ran {
     }
 }
 
-/// Returns the path of the executable without its symbols. Terraform computes the checksum of every plugin in every command, and
-/// symbols are the largest part of a development build.
+/// Returns the path of the executable without its symbols, or of the usual one if `strip` fails. Terraform computes the
+/// checksum of every plugin in every command, and symbols are the largest part of a development build.
 pub fn lean() -> &'static Path {
     static LEAN: OnceLock<PathBuf> = OnceLock::new();
     LEAN.get_or_init(|| {
@@ -344,7 +344,7 @@ impl Workspace {
     }
 }
 
-/// Converts the output of a finished command.
+/// Converts the output of a finished command. The status is -1 if a signal has ended the command.
 pub fn ran(output: Output) -> Ran {
     Ran {
         status: output.status.code().unwrap_or(-1),
@@ -417,8 +417,8 @@ pub fn needing(trial: libtest_mimic::Trial, programs: &[&str]) -> libtest_mimic:
     trial.with_kind(kind).with_ignored_flag(!absent.is_empty())
 }
 
-/// Runs tests by the arguments of the test program. `RUST_TEST_THREADS` limits the concurrent ones; the default is the number of
-/// processors and two more.
+/// Runs tests by the arguments of the test program. `RUST_TEST_THREADS` limits the number of tests that run at the same time;
+/// the default is the number of processors and two more.
 pub fn run_trials(trials: Vec<libtest_mimic::Trial>) -> ExitCode {
     let mut arguments = libtest_mimic::Arguments::from_args();
     let said = || std::env::var("RUST_TEST_THREADS").ok()?.parse().ok();

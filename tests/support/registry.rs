@@ -154,7 +154,8 @@ impl Registry {
         }
     }
 
-    /// Adds a version for this machine and for another platform, whose package is a program of this text.
+    /// Adds a version with packages for this machine and for another platform. The program in a package is this text
+    /// and the name of the platform.
     pub fn with(mut self, provider: &str, version: &str, program: &str) -> Registry {
         let ty = provider.rsplit('/').next().expect("a type");
         let name = format!("terraform-provider-{ty}_v{version}");

@@ -14,7 +14,7 @@ use super::{Ran, Workspace, ran};
 /// Time limit of every wait; only a failure takes so long.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Polls a condition until it is true.
+/// Polls a condition until it is true. Fails the test after [`PATIENCE`].
 #[track_caller]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();

@@ -102,7 +102,7 @@ impl Reply {
         self
     }
 
-    /// Sends the rest of the body with status 206, for a client that has the beginning.
+    /// Reduces the body to the bytes from `from` on, with status 206, for a client that has the beginning.
     pub fn partial(mut self, from: usize) -> Reply {
         self.status = 206;
         let all = self.body.len();
@@ -120,7 +120,7 @@ impl Reply {
     }
 }
 
-/// A server that lives until it is dropped.
+/// An HTTP or HTTPS server that lives until it is dropped.
 pub struct Server {
     address: SocketAddr,
     scheme: &'static str,

@@ -21,7 +21,7 @@ pub fn connect_from(last: u8, host: &str) -> TcpStream {
     socket.into()
 }
 
-/// A running server. Dropping it kills the process.
+/// A running `providers serve` or `state serve`. Dropping it kills the process.
 pub struct Serving {
     process: Child,
     /// Address of the server, `127.0.0.1:PORT`.

@@ -134,7 +134,8 @@ fn sorted(diagnostics: &[Value]) -> BTreeSet<String> {
     diagnostics.iter().map(Value::to_string).collect()
 }
 
-/// Returns the first error, which is the one that a user reads first: errors come after warnings.
+/// Returns the first error or, without errors, the first diagnostic. Warnings come before errors, but a user reads the
+/// errors first.
 fn first(diagnostics: &[Value]) -> Option<&Value> {
     let error = diagnostics.iter().find(|d| d[0] == "error");
     error.or(diagnostics.first())
@@ -296,7 +297,8 @@ fn recorded() -> BTreeMap<String, Vec<Value>> {
     serde_json::from_str(&text).expect("the record is JSON")
 }
 
-/// Records Terraform's diagnostics of every case, or only of those of one collection.
+/// Records Terraform's diagnostics of every case, or only of those of one collection. A recording stays if Terraform
+/// now stops at modules that are not installed.
 fn record(cases: &[Case], collection: Option<&str>) {
     let plugins = tempfile::tempdir().expect("a directory");
     let settings = support::our_plugins(plugins.path());

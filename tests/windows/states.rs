@@ -50,7 +50,7 @@ fn killed_run_leaves_its_results_and_no_process() {
     drop(running);
     let list = w.run(&["state", "list"]).ok();
     assert!(list.stdout.contains("terraform_data.first\n"), "{}", list.all());
-    // The lock ends with the killed process and those that it had started.
+    // The lock ends with the killed process and the processes that it had started.
     w.files.write("go", "");
     until("a state that nobody has locked", || {
         w.run(&["apply", "-no-color", "-auto-approve"]).status == 0

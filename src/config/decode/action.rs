@@ -239,7 +239,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Returns a keyword, which the JSON syntax writes as a string.
+/// Returns a keyword, which the JSON syntax writes as a string; `None` for other expressions.
 fn keyword(expr: &Expr) -> Option<Arc<str>> {
     match expr {
         Expr::Json(_) => expr.as_literal_text(),

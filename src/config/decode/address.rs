@@ -6,7 +6,8 @@ use syntax::{Diagnostic, Diagnostics, Range};
 
 use crate::decode::parts;
 
-/// Renders a traversal as an address in the form of the command line, so that one parser reads both.
+/// Renders a traversal as an address in the form of the command line, so that one parser reads the addresses of the
+/// configuration and of the command line.
 pub(crate) fn text(traversal: &Traversal) -> Result<String, Diagnostic> {
     let mut out = traversal.root.to_string();
     // An index selects a module after `module.NAME`, and a resource after `TYPE.NAME`; `before` tells them apart.

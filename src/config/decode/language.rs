@@ -1,4 +1,5 @@
-//! The `language` block of OpenTofu: the versions that a module is for, and the edition of the language.
+//! The `language` block of OpenTofu: the versions of OpenTofu that a module is for, and the edition of OpenTofu's
+//! language.
 
 use syntax::ast::{Attribute, Block, Body, Expr};
 use syntax::content::{self, BodySpec};
@@ -14,7 +15,7 @@ const LANGUAGE: BodySpec<'static> = BodySpec {
 
 const COMPATIBLE: (&str, &[&str]) = ("compatible_with", &[]);
 
-/// The edition of the language.
+/// The only edition of OpenTofu's language.
 const EDITION: &str = "tofu2024";
 
 /// Finds the constraints of `language` blocks before anything else is decoded. Problems are reported later.

@@ -86,7 +86,8 @@ impl Decoder<'_> {
         })
     }
 
-    /// Takes the `lifecycle` block, which only OpenTofu has, and returns its argument `enabled`.
+    /// In the language of OpenTofu, takes the `lifecycle` block of a module call out of `blocks`, and returns its
+    /// argument `enabled`.
     fn call_lifecycle(&mut self, blocks: &mut Vec<Block>) -> Option<Attribute> {
         if !Mode::current().has_opentofu() {
             return None;
@@ -102,7 +103,8 @@ impl Decoder<'_> {
         parts::exact(first.body, LIFECYCLE, self.diagnostics).attribute("enabled")
     }
 
-    /// Reads the argument, which must be a bool: unlike in other bool arguments, a string is not converted.
+    /// Reads `ignore_nested_deprecations`, which must be a bool: unlike in other bool arguments, a string is not
+    /// converted.
     fn ignore_nested_deprecations(&mut self, expr: &Expr) -> bool {
         let (value, problems) = evaluate(expr, Context::new(&Constant));
         let name = "ignore_nested_deprecations";

@@ -17,7 +17,7 @@ pub(crate) struct Taken {
     attributes: Vec<Attribute>,
     /// The expected blocks, in source order.
     pub blocks: Vec<Block>,
-    /// The remaining content, for a schema to describe.
+    /// The remaining content, such as the arguments of a provider's schema, or the inputs of a module call.
     pub rest: Body,
 }
 
@@ -81,7 +81,8 @@ pub(crate) fn header(block: &Block) -> Range {
     block.header.clone()
 }
 
-/// Moves the content of the escape block `_` to the arguments that belong to a schema.
+/// Moves the content of the escape block `_` to `rest`, the arguments that are not meta-arguments. In the block, a
+/// name such as `count` has no special meaning.
 pub(crate) fn unescape(blocks: &mut Vec<Block>, rest: &mut Body, what: &str, diagnostics: &mut Diagnostics) {
     let mut seen: Option<Range> = None;
     let (escapes, others): (Vec<Block>, Vec<Block>) = blocks.drain(..).partition(|b| &*b.ty == "_");
@@ -157,7 +158,8 @@ pub(crate) fn check_name(label: &Label, summary: &str, diagnostics: &mut Diagnos
     valid
 }
 
-/// Evaluates an expression without references and function calls. `None` if it has errors, which are reported.
+/// Evaluates an expression that may contain neither references nor function calls. `None` if it has errors, which are
+/// reported.
 pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Value> {
     match expr {
         Expr::Literal { value, .. } => return Some(value.clone()),
@@ -176,7 +178,8 @@ pub(crate) fn constant(expr: &Expr, diagnostics: &mut Diagnostics) -> Option<Val
     (!failed).then_some(value)
 }
 
-/// Evaluates a constant and converts it to a type. Null counts as not set.
+/// Evaluates a constant and converts it to a type. `None` for null, which counts as not set, and after an error, which
+/// is reported.
 fn constant_as(expr: &Expr, ty: &Type, what: &str, diagnostics: &mut Diagnostics) -> Option<Value> {
     let value = constant(expr, diagnostics)?;
     let unsuitable = |detail: String| Diagnostic::error("Unsuitable value type", detail).at(expr.start_range());
@@ -211,7 +214,8 @@ pub(crate) fn constant_bool(expr: &Expr, diagnostics: &mut Diagnostics) -> Optio
     constant_as(expr, &Type::Bool, "bool", diagnostics)?.as_bool()
 }
 
-/// Returns the elements of a literal list. Any other expression is reported.
+/// Returns the elements of a literal list. Any other expression is reported (an invalid one has been reported by the
+/// parser) and gives no elements.
 pub(crate) fn static_list<'e>(expr: &'e Expr, diagnostics: &mut Diagnostics) -> &'e [Expr] {
     match expr.plain() {
         Expr::Tuple { items, .. } => items,
@@ -480,7 +484,7 @@ pub(crate) fn provider_ref(expr: &Expr, argument: &str, diagnostics: &mut Diagno
     }
 }
 
-/// Converts a traversal to the name of a provider configuration.
+/// Converts a traversal to the name of a provider configuration, `NAME` or `NAME.ALIAS`; `None` for other traversals.
 pub(crate) fn provider_ref_of(traversal: &Traversal) -> Option<ProviderRef> {
     let alias = match traversal.steps.as_slice() {
         [] => None,

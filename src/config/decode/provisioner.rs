@@ -114,7 +114,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Reports references of destroy-time provisioners to anything but their own object.
+    /// Reports references of destroy-time provisioners, except to `self`, `path`, `terraform`, `count.index` and
+    /// `each.key`.
     pub(super) fn destroy_provisioners_refer_to_self(&mut self, resource: &Resource) {
         // Other objects may be destroyed before this one, and waiting for them could make a cycle.
         for provisioner in resource

@@ -30,7 +30,7 @@ const MANAGED: BodySpec<'static> = BodySpec {
     ],
 };
 
-/// Content of `data` and `ephemeral` blocks.
+/// Arguments and nested blocks that the language defines in `data` and `ephemeral` blocks.
 const READ: BodySpec<'static> = BodySpec {
     attributes: ATTRIBUTES,
     blocks: &[("locals", &[]), ("lifecycle", &[]), ("_", &[])],
@@ -187,7 +187,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Reports `count`, `enabled` and `for_each` in one block, at the last of them.
+    /// Reports two or more of `count`, `enabled` and `for_each` in one block, at the last of them. In the language of
+    /// Terraform, `enabled` is not checked.
     pub(super) fn one_repetition(&mut self, all: [Option<&Attribute>; 3]) {
         let [count, enabled, for_each] = all;
         if enabled.filter(|_| Tool::current().has_opentofu()).is_none() {
@@ -216,7 +217,7 @@ impl Decoder<'_> {
         );
     }
 
-    /// Returns the arguments of a `lifecycle` block in the language of the mode.
+    /// Returns the arguments and nested blocks of a `lifecycle` block, in the language of the current mode.
     fn lifecycle_spec() -> BodySpec<'static> {
         match Tool::current().has_opentofu() {
             true => LIFECYCLE,
@@ -227,7 +228,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Reads `prevent_destroy`. A value that is not constant is evaluated when the object would be destroyed.
+    /// Reads `prevent_destroy`. In the language of OpenTofu, a value that is not constant is evaluated when the object
+    /// would be destroyed; in that of Terraform, it is an error.
     fn prevent_destroy(&mut self, attribute: Attribute, lifecycle: &mut Lifecycle) {
         let constant = parts::constant_bool(&attribute.expr, &mut Diagnostics::new());
         if constant.is_some() || !Tool::current().has_opentofu() || matches!(attribute.expr, Expr::Invalid { .. }) {
@@ -268,7 +270,8 @@ impl Decoder<'_> {
             } else {
                 "ephemeral"
             };
-            // Such arguments are removed from the body, so that they have no effect below.
+            // The lifecycle arguments of managed resources are removed from the body, so that they have no effect
+            // below.
             for (name, _) in LIFECYCLE.attributes {
                 if let Some(attribute) = taken.attribute(name) {
                     self.diagnostics.push(
@@ -332,7 +335,8 @@ impl Decoder<'_> {
         lifecycle
     }
 
-    /// Reports conditions that refer to their own resource by name.
+    /// Reports conditions and error messages that refer to their own resource by name, and preconditions that refer to
+    /// `self`.
     fn condition_avoids_itself(&mut self, rule: &CheckRule, kind: &str, resource: &addrs::Resource) {
         // Before the operation, the object may not exist. After it, a postcondition refers to the checked instance as
         // `self`.
@@ -464,7 +468,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Builds the error for an action trigger in a block that changes nothing.
+/// Builds the error for an action trigger in a `data` or `ephemeral` block.
 fn misplaced_trigger(block: &Block, mode: Mode) -> Diagnostic {
     let what = if mode == Mode::Data { "data" } else { "ephemeral" };
     Diagnostic::error(
@@ -478,7 +482,7 @@ fn misplaced_trigger(block: &Block, mode: Mode) -> Diagnostic {
     .at(&block.type_range)
 }
 
-/// Converts a traversal to a path within a resource's object. The error is the range of a step without such a form.
+/// Converts a traversal to a path within a resource's object. A path has no splats: the error is the range of a splat.
 fn relative_path(traversal: &Traversal) -> Result<Path, Range> {
     let mut path = Path(vec![Step::Attribute(traversal.root.clone())]);
     for step in &traversal.steps {

@@ -32,7 +32,8 @@ impl Decoder<'_> {
             out.required_versions
                 .extend(constraint(&a.expr, Dialect::Module, self.diagnostics));
         }
-        // In the mode of OpenTofu, the arguments below are ignored in Terraform's files: they are meant for Terraform.
+        // In the mode of OpenTofu, `experiments` and `language` are ignored in Terraform's files: they are meant for
+        // Terraform.
         let heeded = !Mode::current().is_opentofu() || is_of_opentofu(&block.header.file);
         if let Some(a) = taken.attribute("experiments").filter(|_| heeded) {
             self.experiments(&a);

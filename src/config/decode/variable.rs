@@ -12,7 +12,7 @@ use super::{Decoder, parts};
 use crate::model::variable::{DeprecationNotice, Written};
 use crate::model::{Local, Output, Variable};
 
-/// Names that no variable can have, because they are arguments of `module` blocks.
+/// Names that no variable can have, because they are arguments or nested blocks of `module` blocks.
 const RESERVED: &[&str] = &[
     "source",
     "version",
@@ -141,7 +141,7 @@ impl Decoder<'_> {
         Some(variable)
     }
 
-    /// Reports the condition of a validation that does not refer to its variable.
+    /// Reports a validation whose condition does not refer to the variable.
     fn refers_to_itself(&mut self, name: &str, condition: &Expr) {
         let own = |t: &&syntax::ast::Traversal| {
             &*t.root == "var"
@@ -294,7 +294,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Converts a default to the type of its variable. Problems are reported.
+/// Converts a default to the type of its variable. Problems are reported. A default that does not fit the type becomes
+/// unknown. `None` if there is no default, or if it is null and the variable is not nullable.
 pub(crate) fn convert_default(variable: &Variable, diagnostics: &mut syntax::Diagnostics) -> Option<Value> {
     let (value, range) = variable.written.default.as_ref()?;
     let invalid = |detail: String| Diagnostic::error("Invalid default value for variable", detail).at(range);

@@ -132,7 +132,7 @@ impl Loader<'_> {
 
     /// Returns the constraints that this version of the tool does not meet. Constraints in override files take
     /// precedence. Constraints in a `.tofu` file are compared with OpenTofu's version, those in a `.tf` file with
-    /// Terraform's.
+    /// Terraform's. In the language of OpenTofu, the constraints of `language` blocks are checked, too.
     fn unmet_versions(&self, bodies: &[(FileKind, Arc<Body>)]) -> Vec<Unmet> {
         let required = |overriding: bool| -> Vec<Unmet> {
             let of_kind = bodies

@@ -1,4 +1,4 @@
-//! Names of configuration files.
+//! Kinds of configuration files, read from their names.
 
 use crate::file_names::is_of_opentofu;
 use crate::files::is_ignored;

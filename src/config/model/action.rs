@@ -72,7 +72,7 @@ pub struct ActionRef {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionKey {
-    /// A constant, or none.
+    /// A constant key, or no key.
     Static(InstanceKey),
     CountIndex,
     EachKey,

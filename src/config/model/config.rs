@@ -49,7 +49,7 @@ pub struct ProviderSource<'c> {
     pub block: Option<&'c ProviderConfig>,
 }
 
-/// A requirement on a provider's version.
+/// The need of a module for a provider, with the version constraint if there is one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     /// The constraint; `None` if the module needs the provider in any version.
@@ -108,7 +108,7 @@ impl Config {
         *provider == Provider::implied(&provider.ty) && losses.any(|l| l.may_declare(&provider.ty))
     }
 
-    /// Returns true if a module was written for another version of the tool, so that it was not decoded.
+    /// Returns true if a module requires another version of the tool, and therefore was not decoded.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.nodes().into_iter().any(|n| n.module.refused)

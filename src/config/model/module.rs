@@ -28,9 +28,9 @@ pub struct Module {
     pub losses: Losses,
     /// Constraints on the version of the tool, one for each `terraform` block that has one.
     pub required_versions: Vec<Constraint>,
-    /// Settings of the state's backend; used in the root module only.
+    /// The `backend` or `state_store` block; used in the root module only.
     pub backend: Option<Backend>,
-    /// Settings of HCP Terraform; excludes `backend`.
+    /// The `cloud` block (HCP Terraform); excludes `backend`.
     pub cloud: Option<Cloud>,
     /// Encryption of states and saved plans; used in the root module only.
     pub encryption: Option<Encryption>,

@@ -17,7 +17,7 @@ pub struct ModuleCall {
     pub name: Arc<str>,
     /// Source; `None` if the argument is missing or could not be read (which has been reported).
     pub source: Option<Expr>,
-    /// Versions of a registry module that the call allows.
+    /// Version constraint, for a module of a registry.
     pub version: Option<Expr>,
     /// Source and version, as far as they are known without evaluating anything.
     pub address: LiteralAddress,
@@ -29,7 +29,7 @@ pub struct ModuleCall {
     pub for_each: Option<Expr>,
     /// If false, there is no instance, and the module is null; excludes `count` and `for_each`.
     pub enabled: Option<Expr>,
-    /// Dependencies of everything in the module.
+    /// Explicit dependencies of all objects in the module.
     pub depends_on: Vec<Reference>,
     /// Provider configurations passed to the module; `None` without the argument.
     pub providers: Option<Vec<PassedProvider>>,
@@ -45,7 +45,7 @@ impl ModuleCall {
         self.count.iter().chain(&self.for_each).chain(&self.enabled)
     }
 
-    /// Range of the source argument; the header of the block if it is missing.
+    /// Returns the range of the source argument, or of the block's header if the argument is missing.
     #[must_use]
     pub fn source_range(&self) -> &Range {
         self.source.as_ref().map_or(&self.range, Expr::range)

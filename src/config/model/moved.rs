@@ -1,4 +1,5 @@
-//! `moved`, `removed` and `import` blocks, which change the addresses of managed objects.
+//! `moved`, `removed` and `import` blocks, which move managed objects to other addresses, end their management, or
+//! begin it.
 
 use addrs::{AbsResource, AbsResourceInstance, ConfigResource, Module, ModuleInstance, Provider, Target};
 use syntax::Range;
@@ -25,7 +26,7 @@ pub struct MoveEndpoint {
     pub range: Range,
 }
 
-/// Object that a `moved` block moves.
+/// Address of a module, resource or instance, on one side of a `moved` block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MoveSubject {
     /// A module call if the last steps of both sides have no key; otherwise an instance of a call.
@@ -79,7 +80,7 @@ pub struct Import {
     pub to_instance: Option<AbsResourceInstance>,
     /// Identification of the object for the provider.
     pub by: ImportBy,
-    /// Elements, each of which is one import.
+    /// Collection with one import for each element.
     pub for_each: Option<Expr>,
     /// Provider configuration that the block names, for a target without a `resource` block.
     pub provider_ref: Option<ProviderRef>,

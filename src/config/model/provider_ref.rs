@@ -6,7 +6,8 @@ use addrs::LocalProviderConfig;
 use syntax::Range;
 use syntax::ast::Expr;
 
-/// A provider configuration as a module names it, with its range.
+/// Reference to a provider configuration, as a module writes it: name and alias, the key of an instance, and the
+/// range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderRef {
     pub config: LocalProviderConfig,

@@ -38,7 +38,7 @@ pub struct StoreProvider {
     pub name: Arc<str>,
     /// Address of the provider with this local name.
     pub provider: Provider,
-    /// Provider configuration, which can only be constants.
+    /// Arguments of the provider configuration, which must be constants.
     pub body: Arc<Body>,
     /// Range of the block's header.
     pub range: Range,
@@ -57,7 +57,7 @@ pub struct Encryption {
 /// A `cloud` block.
 #[derive(Clone, Debug)]
 pub struct Cloud {
-    /// Settings, as those of a [`Backend`].
+    /// Settings: constants, or values that are known before a plan, as in a [`Backend`].
     pub body: Arc<Body>,
     /// Errors of settings that cannot be evaluated.
     pub problems: Diagnostics,

@@ -50,14 +50,14 @@ pub struct DeprecationNotice {
     pub range: Range,
 }
 
-/// Arguments of a variable or output that are set explicitly: an override replaces only those.
+/// Arguments that the block of a variable or output sets explicitly: an override file replaces only these arguments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     pub sensitive: bool,
     pub ephemeral: bool,
     pub nullable: bool,
     pub is_const: bool,
-    /// True if an output has a value; one in an override file need not.
+    /// True if an `output` block has the argument `value`, which may be missing in an override file.
     pub value: bool,
     /// Default as written, before conversion.
     pub default: Option<(Value, Range)>,
@@ -165,7 +165,7 @@ impl Variable {
 }
 
 impl Variable {
-    /// Creates a variable that no module declares, of any type: text for it is an expression.
+    /// Creates a variable of the dynamic type that no module declares. Text for it is parsed as an expression.
     #[must_use]
     pub fn undeclared(name: Arc<str>, range: &Range) -> Variable {
         Variable {

@@ -39,7 +39,7 @@ pub(crate) struct Visible {
 }
 
 impl Visible {
-    /// A configuration without `for_each`.
+    /// Creates a configuration without `for_each`.
     pub fn single(address: AbsProviderConfig) -> Visible {
         Visible {
             address,
@@ -47,7 +47,7 @@ impl Visible {
         }
     }
 
-    /// The configuration of a block in its own module.
+    /// Creates the configuration of a `provider` block, as the module of the block sees it.
     pub fn of_block(address: AbsProviderConfig, block: &ProviderConfig) -> Visible {
         Visible {
             address,

@@ -332,7 +332,7 @@ impl TestDecoder<'_> {
         out
     }
 
-    /// Reads an address: a reference, with or without quotes.
+    /// Reads an address: a reference, with or without quotes. Problems are reported.
     pub(super) fn address(&mut self, expr: &Expr) -> Option<Target> {
         let traversal = parts::static_traversal(expr, self.diagnostics)?;
         let parsed = address::text(&traversal).and_then(|text| {
@@ -428,7 +428,7 @@ impl TestDecoder<'_> {
     }
 }
 
-/// Returns a keyword, which the JSON syntax writes as a string.
+/// Returns a keyword, which the JSON syntax writes as a string; `None` for other expressions.
 pub(super) fn word(expr: &Expr) -> Option<Arc<str>> {
     match expr {
         Expr::Json(json) => json.text().cloned(),

@@ -34,7 +34,7 @@ pub struct TestFiles {
     pub diagnostics: Diagnostics,
 }
 
-/// Returns the test directory, or its default.
+/// Returns the test directory that the user has named, or the default.
 ///
 /// # Errors
 /// The directory is not inside the working directory.
@@ -86,7 +86,8 @@ pub fn read(files: &dyn FileSource, root: &str, tests: &str, explicit: bool) -> 
     out
 }
 
-/// Parses a file. `None` if it has syntax errors: the file is then not decoded, so that no missing arguments are reported.
+/// Parses a file. `None` if it cannot be read or has syntax errors, which are reported. A file with syntax errors is
+/// not decoded, so that no missing arguments are reported.
 fn parsed(
     files: &dyn FileSource,
     path: &str,

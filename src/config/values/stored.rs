@@ -34,8 +34,8 @@ impl std::fmt::Debug for StoredValue {
     }
 }
 
-/// Sets variables that have no other value to those of a workspace. A value that the server does not return is unknown,
-/// with a warning.
+/// Sets the variables that are not set otherwise to the values that a workspace stores. A value that the server does
+/// not return is unknown, with a warning.
 pub fn complete(module: &Module, stored: &BTreeMap<String, StoredValue>, collected: &mut CollectedValues) {
     for variable in module.variables.values() {
         let is_set = |value: &VariableValue| value.source != ValueSource::Default;

@@ -88,8 +88,8 @@ pub fn can_convert(from: &Type, to: &Type, safe_only: bool) -> bool {
     }
 }
 
-/// Returns the type to which the parts of a tuple or object are converted in a collection: the element type or, if that
-/// is `any`, the common type of the parts.
+/// Returns the type to which the parts of a tuple or object are converted in a collection: the element type or, if
+/// that is `any`, the common type of the parts. `None` if the parts have no common type.
 fn element_target(parts: &[Type], element_type: &Type, safe_only: bool) -> Option<Type> {
     if *element_type != Type::Dynamic || parts.is_empty() {
         return Some(element_type.clone());
@@ -327,7 +327,8 @@ fn map_to_object(
     Ok(Value::object_of(plain, out))
 }
 
-/// Returns the element type to convert to, with and without optional attributes.
+/// Returns the element type to convert to, with and without optional attributes. `None` if `want` is `any` and the
+/// parts have no common type.
 fn tuple_target(parts: &[Type], want: &Type, plain: &Type) -> Option<(Type, Type)> {
     if *want == Type::Dynamic {
         let target = element_target(parts, want, false)?;

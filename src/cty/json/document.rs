@@ -56,7 +56,7 @@ impl Json {
         super::read(self, ty, 0)
     }
 
-    /// Returns the member of an object.
+    /// Returns the member with this name, if the document is an object that has one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Json> {
         match self {
@@ -65,7 +65,7 @@ impl Json {
         }
     }
 
-    /// Returns the text of a string.
+    /// Returns the text, if the document is a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -74,7 +74,7 @@ impl Json {
         }
     }
 
-    /// Returns the value of a boolean.
+    /// Returns the value, if the document is a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -83,7 +83,7 @@ impl Json {
         }
     }
 
-    /// Returns the value of a whole number that fits 64 bits.
+    /// Returns the value, if the document is a whole number that fits 64 bits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {

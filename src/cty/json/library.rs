@@ -79,12 +79,13 @@ pub fn from_json_text(text: &str, ty: &Type) -> Result<Value, CodecError> {
     read(&document, ty, 0)
 }
 
-/// Encodes plain JSON without types, as `jsonencode` and `output -json` do.
+/// Encodes a known value as plain JSON without types, as `jsonencode` and `output -json` do.
 pub fn to_simple_json(value: &Value) -> Result<Json, CodecError> {
     document_of(value, value.ty())
 }
 
-/// Encodes plain JSON without types as compact text: the text of [`to_simple_json`], without building the document.
+/// Encodes a known value as plain JSON without types, as compact text: the text of [`to_simple_json`], without
+/// building the document.
 pub fn to_simple_text(value: &Value) -> Result<String, CodecError> {
     let mut text = Text::default();
     encode::write(value, value.ty(), &mut text)?;

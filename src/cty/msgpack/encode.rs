@@ -10,7 +10,7 @@ use crate::{Kind, Number, Refinements, Step, Type, Value, json};
 /// Limit on the encoded part of a known prefix, in bytes.
 const MAX_PREFIX_BYTES: usize = 256;
 
-/// Encodes a value of this type, without marks. A value of another type is converted first.
+/// Encodes a value as this type; marks are an error. A value of another type is converted first.
 pub fn encode(value: &Value, ty: &Type) -> Result<Vec<u8>, CodecError> {
     // Enough for most objects: growing from nothing would be five allocations.
     let mut out = Vec::with_capacity(256);

@@ -289,7 +289,7 @@ impl Big {
         }
     }
 
-    /// Rounds to the next whole number in one direction, which is never minus zero.
+    /// Rounds to a whole number, down if `down` is true, otherwise up. The result is never minus zero.
     pub fn to_integer(&self, down: bool) -> Big {
         let Magnitude::Finite { mantissa, exponent } = &self.magnitude else {
             return match self.magnitude {

@@ -201,7 +201,7 @@ impl Number {
         self.to_big().div(&other.to_big()).map(Number::from_big)
     }
 
-    /// Returns the remainder of the division, with the sign of `self`, for fractions, too. The remainder of a division
+    /// Returns the remainder of the division, also of fractions, with the sign of `self`. The remainder of a division
     /// by zero is `self`; `None` if one of the two is infinite.
     #[must_use]
     pub fn rem(&self, other: &Number) -> Option<Number> {

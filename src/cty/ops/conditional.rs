@@ -85,7 +85,7 @@ fn result_type(yes: &Value, no: &Value) -> Result<Type, ConditionalError> {
         .ok_or_else(|| ConditionalError::InconsistentTypes(conditional_mismatch(yes.ty(), no.ty())))
 }
 
-/// Returns an unknown value that will be one of these two.
+/// Returns an unknown value that will be one of these two, or null if both are null.
 fn either(ty: &Type, yes: &Value, no: &Value) -> Value {
     if yes.is_null() && no.is_null() {
         return Value::null(ty.clone());
@@ -122,7 +122,7 @@ fn upper(value: &Value) -> Bound {
     }
 }
 
-/// Returns the wider of two bounds, which holds for both values; none if one of the values has no bound.
+/// Returns the wider of two bounds, which holds for both values; `None` if one of the values has no bound.
 fn wider(a: Bound, b: Bound, further: fn(&Number, &Number) -> bool) -> Bound {
     let ((a, a_inclusive), (b, b_inclusive)) = (a?, b?);
     if further(&a, &b) {

@@ -78,8 +78,9 @@ pub enum Side {
     Right,
 }
 
-/// Returns the result of `||` (`or`) or `&&` if one operand decides it, with that operand: only its problems are
-/// reported.
+/// Returns the result of `||` (`or`) or `&&` if one operand decides it or is unknown, with that operand: only its
+/// problems are reported. `None` if both operands are known and none decides, if an operand cannot be converted to a
+/// bool, or if both are unknown and `left_failed` is true.
 ///
 /// `left_failed` is true if the evaluation of the left operand had errors; an operand with errors is unknown. Null is
 /// not true, so it decides `&&`. The result has the marks of both operands.

@@ -470,7 +470,7 @@ pub enum Part<'a> {
 }
 
 impl std::fmt::Debug for Value {
-    /// Formats for tests and logs. The content of a sensitive or ephemeral value is never printed.
+    /// Formats for tests and logs. The content of a marked value is never printed, because it may be sensitive.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if !self.marks.is_empty() {
             return write!(f, "<{:?} {}>", self.marks, self.ty);

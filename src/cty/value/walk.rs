@@ -154,7 +154,7 @@ fn mark(value: Value, paths: &[(&[Step], Marks)]) -> Value {
     Value::build(value.ty, kind).with_marks(marks)
 }
 
-/// Returns the position of the part that a step leads to.
+/// Returns the position of the part that a step leads to. `None` for elements of sets, and if there is no such part.
 fn position(value: &Value, step: &Step) -> Option<usize> {
     let at = match (step, value.kind(), value.ty()) {
         (Step::Attribute(name), Kind::Seq(_), Type::Object(o)) => o.index_of(name),

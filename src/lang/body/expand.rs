@@ -180,7 +180,8 @@ impl Decoder {
         out
     }
 
-    /// Returns the label of a dynamic block: the type of the blocks that it generates.
+    /// Returns the label of a dynamic block: the type of the blocks that it generates. A wrong number of labels is
+    /// reported.
     fn dynamic_label<'b>(&mut self, block: &'b Block) -> Option<&'b Label> {
         match block.labels.as_slice() {
             [label] => Some(label),
@@ -233,7 +234,8 @@ impl Decoder {
         }
     }
 
-    /// Returns the name that the element has inside the content block.
+    /// Returns the name that the element has inside the content block: the argument `iterator`, or the label of the
+    /// dynamic block. An invalid name is reported.
     fn dynamic_iterator(&mut self, label: &Label, parts: &Content<'_>) -> Option<Arc<str>> {
         match parts.attribute("iterator") {
             None => Some(label.text.clone()),
@@ -254,7 +256,7 @@ impl Decoder {
         }
     }
 
-    /// Evaluates the collection that a dynamic block repeats over.
+    /// Evaluates the collection that a dynamic block repeats over. `None` after an error, which is reported.
     fn for_each(&mut self, attribute: &Attribute, context: &Context<'_>) -> Option<ForEach> {
         let (value, problems) = evaluate(&attribute.expr, *context);
         let failed = problems.has_errors();
@@ -282,8 +284,8 @@ impl Decoder {
         None
     }
 
-    /// Evaluates the label of a block that a dynamic block generates. The inner `None` is a label that is not known
-    /// yet.
+    /// Evaluates the label of a block that a dynamic block generates. `None` after an error, which is reported;
+    /// `Some(None)` if the label is not known yet.
     fn label(
         &mut self,
         labels: Option<&Attribute>,
@@ -343,7 +345,7 @@ enum ForEach {
     Elements(Vec<(Value, Value)>, Marks),
 }
 
-/// Returns keys and elements of a known collection or structure.
+/// Returns keys and elements of a known collection or structure; `None` for any other value.
 fn elements(value: &Value) -> Option<Vec<(Value, Value)>> {
     if let Some(items) = value.as_seq() {
         // Unknown elements of a set become separate blocks, as in HCL, though they may turn out to be equal.

@@ -322,7 +322,7 @@ impl Decoder {
         value.with_marks(block.marks)
     }
 
-    /// Collects blocks in a collection; `None` if their number is unknown, or if they have no common type.
+    /// Collects blocks in a collection. `None` if their number is unknown or, for a set, if they have no common type.
     fn collect(
         &mut self,
         nesting: Nesting,

@@ -262,8 +262,8 @@ impl ExpressionEvaluator {
         false
     }
 
-    /// Returns true if an element is included; `None` if that is not known. A condition that is invalid for one element
-    /// is likely invalid for all, so only the first is reported.
+    /// Returns true if an element is included; `None` if that is not known, or after an error. A condition that is
+    /// invalid for one element is likely invalid for all, so only the first is reported.
     fn include(
         &mut self,
         condition: &Expr,

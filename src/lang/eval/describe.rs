@@ -54,7 +54,8 @@ fn described(mut diagnostic: Diagnostic, expr: &Expr, context: Context<'_>, hidd
     diagnostic
 }
 
-/// Returns the longest part of a traversal that has a value, with the description of that value.
+/// Returns the longest part of a traversal that has a value, with the description of that value. `None` if no part has
+/// a value, or if the value must not be mentioned.
 fn describe_traversal(
     traversal: &Traversal,
     extra: &Extra,

@@ -31,7 +31,8 @@ pub use traversal::{apply_steps, get_attribute, get_index};
 /// Depth limit of nested expressions. The parser allows fewer levels, but templates evaluate templates.
 const MAX_DEPTH: usize = 400;
 
-/// Environment of an expression: its scope, and the current iterator variables (of `dynamic` blocks and `for`).
+/// Environment of an expression: its scope, the current iterator variables (of `dynamic` blocks and `for`), and the
+/// element of the enclosing splat.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     scope: &'a dyn Scope,
@@ -126,7 +127,8 @@ pub fn evaluate_as(expr: &Expr, ty: &Type, context: Context<'_>) -> (Value, Diag
     }
 }
 
-/// Evaluates a template that can refer to these variables and to functions only, as `templatefile` does.
+/// Evaluates a template for `templatefile` or `templatestring`. The caller has checked that it refers to variables of
+/// `context` only.
 pub(crate) fn evaluate_template(template: &Expr, context: &Context<'_>, depth: usize) -> (Value, Diagnostics) {
     let mut evaluator = ExpressionEvaluator {
         depth,

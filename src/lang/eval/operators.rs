@@ -7,7 +7,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::{Context, ExpressionEvaluator};
 
-/// Advice for the operator `+` with operands that are not numbers.
+/// Returns advice about the operator `+`, if an operand is a collection, a structure or a string.
 fn how_to_join(a: &Value, b: &Value) -> Option<&'static str> {
     let any = |is: fn(&Type) -> bool| is(a.ty()) || is(b.ty());
     if any(|ty| matches!(ty, Type::List(_) | Type::Tuple(_) | Type::Set(_))) {

@@ -318,7 +318,7 @@ pub(crate) fn render(
     Ok(value.with_marks(marks))
 }
 
-/// Renders diagnostics in one line, for the message of an outer one.
+/// Renders the errors among diagnostics in one line, for the message of an outer diagnostic.
 fn sentences(problems: &syntax::Diagnostics) -> String {
     let errors: Vec<&Diagnostic> = problems.iter().filter(|d| d.is_error()).collect();
     let one = |d: &Diagnostic| match &d.subject {

@@ -7,7 +7,8 @@ use syntax::ast::{Expr, TemplatePart};
 
 use super::{Context, ExpressionEvaluator};
 
-/// Text of a template up to the first unknown part; text after it is not collected.
+/// Text of a template up to the first unknown part, with the marks of all parts. Text after an unknown part is not
+/// collected.
 #[derive(Default)]
 struct Text {
     known: String,
@@ -41,7 +42,7 @@ impl Text {
 }
 
 impl ExpressionEvaluator {
-    /// Evaluates parts to a string.
+    /// Evaluates the parts of a template to a string.
     pub(super) fn parts(&mut self, parts: &[TemplatePart], whole: &Expr, context: &Context<'_>) -> Value {
         let mut text = Text::default();
         let errors = self.errors();

@@ -15,7 +15,7 @@ impl ExpressionEvaluator {
         if let Some(value) = context.variable(&traversal.root) {
             return self.steps(value.clone(), &traversal.steps, expr, context);
         }
-        // In a constant, this error is reported even for a name that is not a reference.
+        // Where only constants are allowed, this error is reported even for a name that is not a reference.
         if context.scope.is_constant() {
             self.fixed.push(not_constant(traversal));
             return Value::dynamic();

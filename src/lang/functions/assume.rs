@@ -122,8 +122,8 @@ fn equal(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult {
             "the actual value does not match the assumed value",
         ));
     }
-    // The assumed value has its own marks for secrecy, so those of the actual value are not added. Its other marks, such as deprecations,
-    // are.
+    // The assumed value has its own sensitive and ephemeral marks, so those of the actual value are not added. Other marks of the actual
+    // value, such as deprecations, are added.
     let marks = marks.without(Marks::SENSITIVE).without(Marks::EPHEMERAL);
     Ok(expected.clone().with_marks(marks))
 }

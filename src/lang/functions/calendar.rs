@@ -33,7 +33,7 @@ impl Date {
         (1..=12).contains(&self.month) && self.day >= 1 && Date::from_days(self.days()) == self
     }
 
-    /// Days since January 1, 1970.
+    /// Returns the number of days since January 1, 1970, which is negative for earlier dates.
     pub fn days(self) -> i64 {
         // A year that begins in March has its leap day at the end.
         let year = if self.month <= 2 { self.year - 1 } else { self.year };
@@ -60,7 +60,7 @@ impl Date {
         }
     }
 
-    /// Index of this day in [`WEEKDAYS`].
+    /// Returns the index of this date's day of the week in [`WEEKDAYS`].
     pub fn weekday(self) -> usize {
         // January 1, 1970 was a Thursday.
         usize::try_from((self.days() + 3).rem_euclid(7)).unwrap_or(0)

@@ -389,7 +389,7 @@ fn matchkeys(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResu
     if values.len() != keys.len() {
         return Err(CallError::failed("length of keys and values should be equal"));
     }
-    // An unknown key may turn out to be one of those that are searched for.
+    // An unknown key may turn out to be one of the searched keys.
     if !args.iter().all(Value::is_wholly_known) {
         return unknown(ty);
     }

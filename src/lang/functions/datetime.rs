@@ -79,7 +79,7 @@ struct Time {
     offset: i64,
 }
 
-/// Date and time in some offset.
+/// Date and time of day, as a clock with some offset from UTC shows them.
 struct Civil {
     date: Date,
     hour: i64,
@@ -265,7 +265,7 @@ pub(super) fn normal(text: &str) -> Option<String> {
     Time::parse(text).ok().map(|t| t.rfc3339())
 }
 
-/// Nanoseconds of a second in a valid time.
+/// Returns the fraction of a second in a valid time, in nanoseconds.
 fn fraction_nanos(text: &str) -> i64 {
     let Some(fraction) = text.get(19..).and_then(|r| r.strip_prefix('.')) else {
         return 0;

@@ -2,7 +2,8 @@
 
 use cty::Number;
 
-/// Significant decimal digits, and the position of the point before the first of them: 0.0123 is (123, -1).
+/// A decimal number: sign, significant digits, and the position of the point, counted from the first digit. 0.0123 has
+/// the digits 123 and the point at -1.
 struct Digits {
     negative: bool,
     digits: Vec<u8>,
@@ -163,7 +164,7 @@ pub(super) fn exponent(number: &Number, precision: usize, e: char) -> String {
     })
 }
 
-/// Formats as `%g`: with as many digits as needed, and an exponent if that is much shorter.
+/// Formats as `%g`: with as many digits as needed, and with an exponent for small and large numbers.
 pub(super) fn general(number: &Number, precision: Option<usize>, mode: char) -> String {
     if let Some(text) = infinite(number) {
         return text;

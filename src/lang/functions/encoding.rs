@@ -159,7 +159,8 @@ fn named(name: &str) -> CallResult<&'static Encoding> {
     })
 }
 
-/// Decodes base64 text that may have line breaks. The error is the offset of the first invalid character.
+/// Decodes base64 text that may have line breaks. The error is the offset of the first invalid character, with line
+/// breaks not counted.
 fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     LENIENT.decode(&compact).map_err(|e| match e {

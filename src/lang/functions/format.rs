@@ -109,7 +109,7 @@ enum Text {
     Prefix(String),
 }
 
-/// A verb, with everything between it and its percent sign.
+/// A verb of a format, with its flags, width, precision and argument position.
 #[derive(Default)]
 struct Verb {
     raw: String,
@@ -324,7 +324,7 @@ fn one(verb: &Verb, arg: &Value, out: &mut String) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// Cuts a text to `precision` characters. A precision of zero means none.
+/// Cuts a text to `precision` characters. A precision of zero does not limit the text.
 fn cut(verb: &Verb, text: &str) -> String {
     match verb.precision {
         // The precision counts grapheme clusters, as all lengths of text in the language do.

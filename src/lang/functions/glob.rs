@@ -10,7 +10,8 @@ use gotext::glob::{Part, Pattern, PatternError};
 /// Depth limit of the search, because links can make an infinite tree.
 const MAX_DEPTH: usize = 256;
 
-/// Returns the paths of files (not directories) below a directory that match the pattern, relative to it, with slashes.
+/// Returns the paths of the files (not directories) below `root` that match the pattern. The paths are relative to
+/// `root`, with slashes.
 pub(super) fn files(root: &Path, pattern: &str, mounts: Option<&Mounts>) -> Result<BTreeSet<String>, PatternError> {
     let pattern = Pattern::parse(pattern)?;
     let mut search = Search {

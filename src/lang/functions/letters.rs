@@ -10,7 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Splits a text into grapheme clusters.
 ///
-/// Later versions of Unicode keep the consonants of an Indic conjunct together; in this one, each is a cluster.
+/// Later versions of Unicode keep the consonants of an Indic conjunct together; in Unicode 15.0, each is a cluster.
 pub(super) fn clusters(text: &str) -> Vec<&str> {
     // Fast path for ASCII, in which only "\r\n" is a cluster of several characters.
     if text.is_ascii() && !text.contains('\r') {
@@ -72,7 +72,7 @@ pub fn is_shown(c: char) -> bool {
     SHOWN.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
-/// Returns the mapped letter, if both letters exist in Unicode 15.0.
+/// Returns `to` if both letters exist in Unicode 15.0, otherwise `from`.
 fn mapped(from: char, to: char) -> char {
     if from == to || from.is_ascii() || (is_shown(from) && is_shown(to)) {
         to
@@ -81,7 +81,8 @@ fn mapped(from: char, to: char) -> char {
     }
 }
 
-/// Returns the upper case of a letter, if that is a single letter.
+/// Returns the upper case of a letter if that is a single letter, otherwise the title case of some Greek letters, or
+/// the letter itself.
 pub(super) fn upper(c: char) -> char {
     let mut upper = c.to_uppercase();
     match (upper.next(), upper.next()) {

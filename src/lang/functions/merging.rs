@@ -98,7 +98,7 @@ fn concat(args: &[Value], ty: &Type, _: &FunctionEnvironment<'_>) -> CallResult 
         items.extend(sequence(&arg).iter().cloned());
     }
     Ok(match ty {
-        // A list of nulls converts to a list of any type, so the other elements determine the type.
+        // A list of untyped nulls converts to a list of every element type, so the other elements determine the type.
         Type::List(e) if e.has_dynamic() => match cty::convert::unify_values(&items) {
             Ok(Some((element, items))) => Value::list(element, items),
             _ => Value::tuple(items),

@@ -103,7 +103,7 @@ impl Parameter {
         self
     }
 
-    /// Permits any argument.
+    /// Permits null, unknown, untyped and marked arguments.
     const fn everything(self) -> Parameter {
         self.null().unknown().dynamic().marked()
     }
@@ -151,7 +151,8 @@ enum Returns {
     By(fn(&[Value]) -> CallResult<Type>),
 }
 
-/// Settings that a function's body depends on.
+/// Environment of a function's body: the settings of functions, the scope of the call, and the position of the call in
+/// templates and nested expressions.
 #[derive(Clone, Copy)]
 pub struct FunctionEnvironment<'a> {
     settings: &'a FunctionSettings,
@@ -328,7 +329,7 @@ pub fn call(function: &Function, args: Vec<Value>, environment: &FunctionEnviron
         let Some(parameter) = function.parameter(i) else {
             continue;
         };
-        // After an argument of unknown type, the other arguments are not checked.
+        // After an argument of unknown type, the other arguments are not checked for null.
         if arg.is_null() && !parameter.null && !untyped {
             return Err(CallError::argument(i, "argument must not be null"));
         }
@@ -406,7 +407,7 @@ fn text(args: &[Value], i: usize) -> &str {
     args.get(i).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns an argument that is a whole number of 64 bits.
+/// Returns an argument that must be a whole number of 64 bits; any other number is an error.
 fn integer(args: &[Value], i: usize) -> CallResult<i64> {
     let number = args.get(i).and_then(Value::as_number);
     number

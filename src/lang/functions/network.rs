@@ -41,12 +41,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("cidrsubnets", &[string("prefix")], Returns::ListOfString, cidrsubnets).variadic(number("newbits")),
 ];
 
-/// A network: its first address, with all host bits zero.
+/// An IP network: its first address, with all host bits zero, and the length of its prefix.
 #[derive(Clone, Copy)]
 struct Network {
     address: u128,
     length: u8,
-    /// 32 or 128.
+    /// Number of bits in an address: 32 or 128.
     width: u8,
 }
 
@@ -76,7 +76,7 @@ impl Network {
         })
     }
 
-    /// Converts a network of IPv4-mapped IPv6 addresses to the IPv4 network.
+    /// Converts a network of IPv4-mapped IPv6 addresses to the IPv4 network. Other networks stay unchanged.
     fn unmapped(self) -> Network {
         const MAPPED: u128 = 0xffff << 32;
         if self.width != 128 || self.length < 96 || self.address & mask(96, 128) != MAPPED {

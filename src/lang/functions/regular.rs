@@ -316,8 +316,8 @@ impl<'p> Translation<'p> {
             if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
                 return Err(wrong("invalid named capture", &here[..here.len() - after.len()]));
             }
-            // The crate refuses duplicate names and names that begin with a digit. Such groups are only numbered,
-            // and `names` contains their names.
+            // The regex crate refuses duplicate names and names that begin with a digit. Such groups are only
+            // numbered, and `names` contains their names.
             let plain = !name.starts_with(|c: char| c.is_ascii_digit());
             if plain && !self.names.iter().flatten().any(|n| n == name) {
                 self.out.push_str(&format!("(?P<{name}>"));
@@ -377,7 +377,7 @@ impl<'p> Translation<'p> {
                     }
                     None => self.out.push_str("\\["),
                 },
-                // If they are doubled, these characters are operators of the crate.
+                // If they are doubled, these characters are operators of the regex crate.
                 '&' | '~' => {
                     self.out.push('\\');
                     self.out.push(c);
@@ -399,7 +399,7 @@ impl<'p> Translation<'p> {
         }
     }
 
-    /// Translates the text after `\x`: two digits, or any number of them in braces.
+    /// Translates the text after `\x`: two hexadecimal digits, or any number of them in braces.
     fn code_point(&mut self, here: &'p str, class: bool) -> Result<(), PatternError> {
         let (digits, length) = match self.rest.strip_prefix('{') {
             Some(inside) => match inside.split_once('}') {
@@ -532,7 +532,8 @@ fn wrong(why: &str, part: &str) -> PatternError {
     }
 }
 
-/// Parses a `{2,3}` at the beginning of a text. Returns its length, and true if its numbers are allowed.
+/// Parses a repetition such as `{2,3}` at the beginning of a text; `None` if there is none. Returns its length, and
+/// true if its numbers are allowed.
 fn repeats(text: &str) -> Option<(usize, bool)> {
     let end = text.strip_prefix('{')?.find('}')?;
     let inside = &text[1..=end];

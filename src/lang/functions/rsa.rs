@@ -187,7 +187,8 @@ struct Pem {
 }
 
 impl Pem {
-    /// Returns the first complete PEM block in a text.
+    /// Returns the first PEM block in a text whose content is base64. `None` if there is none, or if a block before it
+    /// has no end.
     fn first(text: &str) -> Option<Pem> {
         let mut lines = text.lines().map(str::trim_end);
         loop {

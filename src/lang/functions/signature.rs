@@ -7,7 +7,7 @@ use syntax::diag::CalledFunction;
 
 use super::{LAZY, Parameter, Returns, TABLE};
 
-/// Signature of a function, for tools.
+/// Signature and description of a built-in function, for tools.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signature {
     pub description: &'static str,
@@ -40,7 +40,8 @@ pub fn all() -> BTreeMap<&'static str, Signature> {
         .collect()
 }
 
-/// Returns the signature of a function for messages about a call.
+/// Returns the signature of a built-in function for messages about a call; `None` if there is no function of this
+/// name.
 pub(crate) fn called(name: &str, called_as: &str) -> Option<CalledFunction> {
     let told = |name: &str, ty: Type| (name.to_owned(), ty);
     let (parameters, variadic, returns) = match LAZY.iter().find(|n| **n == name) {

@@ -91,7 +91,8 @@ fn is_simple_key(key: &str) -> bool {
     key.len() <= 128 && !key.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
 }
 
-/// Writes a scalar or an empty collection up to the end of the line; text of several lines as a literal block.
+/// Writes a scalar or an empty collection up to the end of the line. Text of several lines becomes a literal block, if
+/// it can be one.
 fn scalar_line(value: &Value, indent: usize, out: &mut String) {
     match value.as_str() {
         Some(text) if literal_fits(text) => {

@@ -286,7 +286,7 @@ fn key_text(value: &Value) -> Option<Arc<str>> {
     cty::convert(value, &Type::String).ok()?.as_arc_str().cloned()
 }
 
-/// Adds the entries whose keys do not exist yet.
+/// Adds the entries of a mapping whose keys do not exist yet; `None` if the value is not a mapping.
 fn merge(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
     for (key, value) in value.entries()? {
         into.entry(key.clone()).or_insert_with(|| value.clone());
@@ -294,7 +294,7 @@ fn merge(value: &Value, into: &mut BTreeMap<Arc<str>, Value>) -> Option<()> {
     Some(())
 }
 
-/// Returns the suffix of a standard tag: `!!int`, or `!<tag:yaml.org,2002:int>`.
+/// Returns the suffix of a standard tag (`!!int`, or `!<tag:yaml.org,2002:int>`); `None` for other tags.
 fn standard(tag: &Tag) -> Option<&str> {
     match tag.handle.as_str() {
         "tag:yaml.org,2002:" | "!!" => Some(&tag.suffix),
@@ -420,7 +420,7 @@ fn number(text: &str) -> Option<Number> {
     Number::parse(&format!("{whole}.{fraction}e{exponent}")).map(signed)
 }
 
-/// Returns a date, or a date and a time, in the form of RFC 3339.
+/// Converts a date, or a date and a time, to the form of RFC 3339; `None` for other texts.
 fn timestamp(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let date = bytes.len() >= 10

@@ -43,7 +43,7 @@ fn normalized(name: &Arc<str>) -> Arc<str> {
 }
 
 impl Node {
-    /// Returns the literal value of the document: strings are text, not templates.
+    /// Returns this JSON value as a value of the language: strings are text, not templates.
     #[must_use]
     pub fn literal(&self) -> Value {
         match &self.kind {
@@ -56,8 +56,8 @@ impl Node {
         }
     }
 
-    /// Returns the first property whose name already has a value of another type in the same object, anywhere in the
-    /// document.
+    /// Returns the name of the first property, at any depth, that occurs earlier in the same object with a value of
+    /// another type.
     #[must_use]
     pub fn conflicting_property(&self) -> Option<&str> {
         match &self.kind {
@@ -77,7 +77,8 @@ impl Node {
         }
     }
 
-    /// Returns the error about the first property, anywhere in the document, whose name occurs twice in its object.
+    /// Returns the error about a property, at any depth, whose name occurs twice in its object; `None` if there is
+    /// none.
     #[must_use]
     pub fn duplicate(&self) -> Option<Diagnostic> {
         match &self.kind {
@@ -99,7 +100,7 @@ impl Node {
         }
     }
 
-    /// Path to the innermost object or array that contains a byte of the file:
+    /// Returns the path to the innermost object or array that contains a byte of the file:
     /// `resource.terraform_data.a.lifecycle[0]`. Empty for the document itself.
     #[must_use]
     pub fn path_at(&self, byte: u32) -> String {
@@ -156,7 +157,7 @@ impl Node {
         }
     }
 
-    /// Range for "missing …" messages: the closing brace of an object.
+    /// Returns the range for "missing …" messages: the closing brace of an object, or the opening bracket of an array.
     pub(super) fn missing_range(&self) -> Range {
         match &self.kind {
             Kind::Object(_) => Range {

@@ -460,7 +460,8 @@ fn is_number(text: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// Decodes a string token. The error is the number of bytes read up to the invalid one.
+/// Decodes a string token. The error is the number of bytes up to the end of the invalid character, or of the token if
+/// the string is not closed.
 fn unescape(text: &str) -> Result<Arc<str>, usize> {
     let Some(inside) = text.get(1..) else {
         return Err(text.len());
@@ -509,7 +510,8 @@ fn unescape(text: &str) -> Result<Arc<str>, usize> {
     }
 }
 
-/// Reads four hexadecimal digits. The error is the text after the first character that is none.
+/// Reads four hexadecimal digits. On failure, returns the text after the first character that is not a hexadecimal
+/// digit.
 fn hex<'r>(rest: &mut &'r str) -> Result<u32, &'r str> {
     let mut code = 0;
     for _ in 0..4 {

@@ -491,7 +491,7 @@ impl Parser<'_> {
 
 const INDEX_VALUE: &str = "Between these brackets only a number or a string in quotes can stand.";
 
-/// Returns the operator of a token, and its precedence.
+/// Returns the binary operator of a token, and its precedence; `None` for other tokens.
 fn binary_operator(kind: TokenKind) -> Option<(BinaryOp, u8)> {
     Some(match kind {
         TokenKind::Or => (BinaryOp::Or, 1),
@@ -525,7 +525,7 @@ fn join(operands: &mut Vec<Expr>, waiting: &mut Vec<(BinaryOp, u8, Range)>) {
     }
 }
 
-/// Returns the value of a key that is a number or plain text.
+/// Returns the value of a key that is a number or plain text; `None` for a key that must be evaluated.
 fn static_key(key: &Expr) -> Option<Value> {
     match key {
         Expr::Literal { value, .. } if value.ty() == &Type::Number => Some(value.clone()),

@@ -4,7 +4,7 @@
 use crate::Edit;
 use crate::token::{TokenKind, Tokens};
 
-/// Returns a hint to add to an error at this token.
+/// Returns a hint to add to an error at this token, if the token is a part of a form from another language.
 pub(super) fn for_token(tokens: &Tokens<'_>, token: usize) -> Option<&'static str> {
     let after_not = || tokens.kind(token) != TokenKind::Assign && is_word(tokens, before(tokens, token), "not");
     match tokens.kind(token) {
@@ -55,7 +55,8 @@ pub(super) fn for_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Opt
     }
 }
 
-/// Edit for an argument whose equals sign is missing or has another form.
+/// Returns the edit that puts `=` after the name of an argument, if the sign is missing, or if `:`, `:=` or `==` is in
+/// its place. If another kind of quote follows the name, returns the edit of [`mend_quotes`].
 pub(super) fn mend_argument(tokens: &Tokens<'_>, name: usize, next: usize) -> Option<Edit> {
     let end = match tokens.kind(next) {
         TokenKind::Colon if tokens.kind(next + 1) == TokenKind::Assign => next + 1,

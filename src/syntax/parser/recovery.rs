@@ -9,7 +9,7 @@ use crate::token::{TokenKind, Tokens};
 
 use super::Parser;
 
-/// Closing token of each opening one.
+/// Index of the closing token of each opening token.
 pub(super) struct Brackets {
     closers: Vec<u32>,
 }
@@ -269,7 +269,7 @@ impl Parser<'_> {
     }
 
     /// Skips to the next line if only the opening brace of a block seems to be missing: an error was found in the
-    /// header that began with the token `name`.
+    /// header that began with the token `name`. Returns true if it skipped.
     pub(super) fn skip_to_headless_body(&mut self, name: usize) -> bool {
         let mut index = self.at.max(name);
         while !self.tokens.ends_line(index) {

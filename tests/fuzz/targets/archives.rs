@@ -1,5 +1,5 @@
-//! Fuzz target: any bytes as an archive of each format. No crash, and nothing is written outside of the directory or
-//! beyond the limits.
+//! Fuzz target: any bytes as an archive of each format. No crash, and nothing is written outside of the target
+//! directory or beyond the limits.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Fuzz target: any bytes as msgpack and JSON of some type. No crash, and a value that was read is written and read
-//! back as the same value.
+//! Fuzz target: any bytes, decoded from msgpack and from JSON as values of types of each kind. No crash, and a decoded
+//! value is encoded and decoded again as the same value.
 
 #![no_main]
 

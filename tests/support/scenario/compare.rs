@@ -81,7 +81,7 @@ pub fn steps(ours: &Value, theirs: &Value, out: &mut Vec<Difference>) {
     }
 }
 
-/// Sorts the lists whose order is not significant.
+/// Sorts the lists whose order is not significant, and drops resources without instances.
 fn normal(value: Value) -> Value {
     const UNORDERED: [&str; 7] = [
         "child_modules",
@@ -188,7 +188,7 @@ pub fn drop_forgotten(document: &mut Value) {
     }
 }
 
-/// Drops the forgotten objects of a module; returns true if it has others.
+/// Drops the forgotten objects of a module and of the modules in it. Returns true if the module has other objects.
 fn drop_forgotten_in_module(module: &mut Value) -> bool {
     let Some(members) = module.as_object_mut() else {
         return false;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-/// Placeholders that have been assigned.
+/// Placeholders for values that differ from run to run.
 #[derive(Default)]
 pub struct Masks {
     names: BTreeMap<String, String>,

@@ -6,7 +6,7 @@ use super::mask::Masks;
 use super::parse::{Scenario, Step};
 use crate::{Ran, Workspace};
 
-/// A program and its workspace.
+/// A program, its workspace, and the placeholders for values that differ from run to run.
 pub struct Player {
     program: String,
     /// Workspace in which the program runs.
@@ -127,7 +127,7 @@ impl Player {
         }
     }
 
-    /// Adds the state: the file, and the output of `show -json`.
+    /// If there is a state file, adds its content and the output of `show -json`.
     fn state(&mut self, out: &mut Map<String, Value>) {
         let file = self.workspace.dir().join("terraform.tfstate");
         if let Ok(text) = std::fs::read_to_string(&file) {
