@@ -72,9 +72,9 @@ pub enum Step<'a> {
 pub enum Tracked {
     /// The provider was not in the lock file.
     NewProvider,
-    /// Some of the checksums were missing.
+    /// The lock file had the provider, but not all checksums of the package.
     More,
-    /// All checksums were there.
+    /// The lock file had all checksums of the package.
     All,
 }
 
@@ -333,7 +333,8 @@ impl Request<'_> {
     /// Fills a directory with archives and with the documents of a network mirror. Providers get the version in `lock`, or else the
     /// newest one that meets the constraints. Returns the providers whose source cannot be reached, with the errors.
     ///
-    /// # Errors Packages cannot be fetched or written.
+    /// # Errors
+    /// Packages cannot be fetched or written.
     pub async fn mirror(
         &self,
         to: &Path,

@@ -10,7 +10,7 @@
 //! 6. the package in the pack
 //! 7. the built-in provider in place of an earlier or the locked version, with a warning
 //!
-//! The lock file binds everything that is not part of this executable.
+//! A locked version is binding in 3, 5 and 6, and decides between 4 and 7. The lock file has no effect on 1 and 2.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -197,7 +197,8 @@ impl<'r> Chooser<'r> {
     }
 
     /// Returns true if a provider on this machine may run. One that comes with the configuration must be recorded in the lock
-    /// file: a configuration from elsewhere must not run a program that comes with it.
+    /// file, unless this is an installation or `MONOFORM_LOCAL_PLUGINS` is set: a configuration from elsewhere must not run a program
+    /// that comes with it.
     pub(crate) fn may_run(&self, provider: &Provider, found: &Found) -> bool {
         let recorded = || {
             let locked = self.lock.providers.get(provider);
