@@ -1,4 +1,4 @@
-//! Google Cloud Storage, by its JSON interface.
+//! Downloads from Google Cloud Storage, by its JSON API.
 //!
 //! The token comes from the environment, from the file of application default credentials, or from the machine's metadata
 //! service. Without any, requests are anonymous.
