@@ -16,13 +16,13 @@ use super::conditions::Conditions;
 use super::file::{AcceptanceFile, Import, Operation, Step, StepConfig, configuration_files, masked, shown_path};
 use super::program::{NotRun, Ran, Workspace};
 
-/// File with the configuration of the test file.
+/// File in the working directory with the configuration from the test file.
 const CONFIG: &str = "acceptance.tf";
 const VARIABLES: &str = "acceptance.auto.tfvars.json";
 const PLAN: &str = "acceptance.tfplan";
 const IMPORTED: &str = "import.tfstate";
 
-/// Status of `plan -detailed-exitcode` if there are changes.
+/// Exit status of `plan -detailed-exitcode` if there are changes.
 const CHANGES: i32 = 2;
 
 /// Steps of a file in a workspace.
