@@ -200,8 +200,8 @@ pub struct Form {
     pub beside_results: bool,
 }
 
-/// Shows diagnostics: errors on standard error, warnings in their selected form. Warnings are only shown as summaries if there
-/// is no error, as in Terraform.
+/// Shows diagnostics: errors on standard error, warnings in their selected form. As in Terraform, warnings are shown in full if there
+/// is an error, even if the form is compact.
 pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form) {
     if diagnostics.is_empty() {
         return;

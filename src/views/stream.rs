@@ -23,10 +23,10 @@ use crate::ui::Ui;
 use crate::words::{self, Words, bracketed, ephemeral_words};
 use addrs::program;
 
-/// Format version, as in Terraform.
+/// Format version of the stream, as in Terraform.
 const FORMAT: &str = "1.3";
 
-/// Format version, as in OpenTofu.
+/// Format version of the stream in OpenTofu mode, as in OpenTofu.
 const OPENTOFU_FORMAT: &str = "1.2";
 
 /// Returns the name of the component that writes the stream.
@@ -102,7 +102,7 @@ impl Stream {
         self.ui.flush();
     }
 
-    /// Writes an object of any type, with its level.
+    /// Writes an object with this message type and level.
     pub fn object(&self, level: &str, message: &str, ty: &str, payload: Vec<(&str, Json)>) {
         let mut object = Map::new();
         object.insert("@level".into(), level.into());
@@ -494,8 +494,8 @@ fn now() -> String {
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
 
-/// Returns the verbs for the operation on an object; `None` for actions that consist of other operations. In Terraform's stream, data
-/// sources are refreshed, not read.
+/// Returns the verbs for the operation on an object; `None` for actions that are not one operation, such as a replacement or forgetting.
+/// In Terraform's stream, data sources are refreshed, not read.
 fn words(action: Action) -> Option<Words> {
     match action {
         Action::Read => Some(Words {
