@@ -26,7 +26,7 @@ use crate::state_addresses;
 /// Limit of the objects that a message names.
 const NAMED: usize = 20;
 
-/// Plan whose parts of the state are locked.
+/// Plan with the current state. The parts of the state that the plan is about are locked.
 pub struct Claimed {
     /// Plan, transferred to the current state.
     pub plan: Plan,
@@ -162,7 +162,7 @@ pub struct Subject<'o> {
 pub struct PartLocks {
     /// Time limit for locks on parts of the state; `None` if the operation needs none.
     pub timeout: Option<Duration>,
-    /// Plan whose parts of the state are locked.
+    /// Plan that [`PartLocks::claim`] has found valid, after locking its parts of the state; `None` before that.
     pub claimed: Option<Claimed>,
     held: Option<Held>,
 }

@@ -138,8 +138,9 @@ impl Approval {
 /// Result of a guard.
 #[derive(Debug)]
 pub struct Verdict {
-    /// Name of the guard's option, and the value that the user has set.
+    /// Name of the guard's option.
     option: &'static str,
+    /// Value of the option, as the user has written it.
     value: String,
     excess: Excess,
     /// Diagnostic about a plan that the guard refuses.

@@ -125,7 +125,8 @@ pub fn read(session: &Session, flag: Option<&str>) -> Result<Option<State>, Fail
 
 /// Reads the state; `None` if there is none. Errors of the configuration that do not concern the backend are ignored.
 ///
-/// # Errors The backend or the workspace cannot be determined, or the state cannot be read.
+/// # Errors
+/// The backend or the workspace cannot be determined, or the state cannot be read.
 pub fn read_leniently(session: &Session, flag: Option<&str>) -> Result<Option<State>, Diagnostics> {
     let (project, _) = workdir::read(session);
     read_of(session, &project, flag)

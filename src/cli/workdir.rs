@@ -103,7 +103,8 @@ pub fn load_for_installation(session: &Session) -> (Loaded, Diagnostics) {
     (loaded.for_reading(), problems)
 }
 
-/// Loads the configuration in a directory, with the list of missing modules. The diagnostics are about the manifest.
+/// Loads the configuration in a directory, with the list of missing modules. The second result has diagnostics about the manifest and
+/// the pack.
 fn load_all(session: &Session, dir: &str) -> (Loaded, Diagnostics) {
     load_by(session, &Disk, dir, config::load)
 }

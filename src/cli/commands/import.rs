@@ -132,7 +132,8 @@ fn import(session: &Session, arguments: &Arguments, address: &str, id: &str) -> 
     operation.finish(Ok(Outcome::text(done + "\n")))
 }
 
-/// Reads the object, and saves it in the state. Returns true if the configuration has an instance of this address.
+/// Reads the object, and saves it in the state. The flag is false if planning has read no object, for example because `count` or
+/// `for_each` gives the resource no instance of this address.
 fn perform(
     operation: &Operation<'_>,
     options: &PlanOptions,
