@@ -177,7 +177,7 @@ impl PartLocks {
 
     /// Locks the parts of the state that a plan is about, and transfers the plan to the current state. Returns false if others have changed
     /// these objects since the plan was made. In that case `state` is replaced by the current state, from which the caller can make another
-    /// plan, and the parts stay locked.
+    /// plan, and the parts stay locked. Without a time limit for such locks, returns true and locks nothing.
     ///
     /// # Errors
     /// The locks are held by others, or the state was replaced by another one.

@@ -42,7 +42,8 @@ pub struct Stored<'s> {
     helper: Option<&'s CredentialsHelper>,
 }
 
-/// Parses the only argument as a host. Returns the host (`None` if it is invalid), and the argument as typed.
+/// Parses the argument as a host; without one, the host is [`DEFAULT_HOST`]. Returns the host (`None` if it is invalid), and its name as
+/// typed.
 ///
 /// # Errors
 /// There is more than one argument.

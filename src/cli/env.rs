@@ -30,7 +30,7 @@ use files::Environment;
 use syntax::{Diagnostic, Diagnostics};
 use views::status::Sections;
 
-/// Environment, with the variables that only the command line reads.
+/// Environment of the process, with methods for the variables that only the command line reads.
 #[derive(Clone, Debug, Default)]
 pub struct Env(Environment);
 

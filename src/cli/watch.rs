@@ -114,7 +114,7 @@ async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> 
     }
 }
 
-/// Watched files: those below the working directory, and those of directories beside it.
+/// Last snapshot of the watched files, and the directories outside of the working directory that are watched with it.
 pub struct Watch {
     beside: BTreeSet<PathBuf>,
     before: Snapshot,

@@ -231,7 +231,7 @@ pub(crate) enum Turn {
 pub(crate) struct Directory<'d> {
     pub(crate) dir: String,
     pub(crate) path: addrs::Module,
-    /// Values of the root module's variables.
+    /// Values for the variables of the module in the directory, which is loaded as a root module.
     pub(crate) variables: RootVariables<'d>,
 }
 

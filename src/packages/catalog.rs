@@ -26,7 +26,7 @@ pub struct Catalog {
     known: Mutex<Known>,
 }
 
-/// Selections and verifications so far.
+/// Selections, verifications and checksums so far.
 #[derive(Default)]
 struct Known {
     selections: BTreeMap<Address, Selection>,

@@ -36,7 +36,7 @@ const AT_ONCE: usize = 8;
 pub struct InstallOptions<'a> {
     /// Chooses the newest versions, and ignores those in the lock file.
     pub upgrade: bool,
-    /// Fails instead of changing the lock file.
+    /// Keeps the lock file as it is: another version is then an error, and a new checksum is a warning.
     pub read_only_lock: bool,
     /// Requirement origins, for errors.
     pub origins: Option<&'a Origins>,
@@ -94,7 +94,7 @@ pub enum Step<'a> {
     Done(&'a Provider, &'a Outcome),
 }
 
-/// Provider that must be installed from a package source.
+/// Provider for which package sources must be queried.
 struct Needed<'r> {
     program: addrs::Program,
     provider: &'r Provider,

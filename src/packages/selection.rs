@@ -138,7 +138,7 @@ impl<'r> Chooser<'r> {
         }
     }
 
-    /// Selects from the plugins on this machine; `None` if none of them meets the constraints.
+    /// Selects from the plugins on this machine; `None` if none of them may run and meets the constraints and the locked version.
     pub fn among_what_is_here(
         &self,
         provider: &Provider,

@@ -53,7 +53,7 @@ impl Work {
     }
 }
 
-/// State of an operation.
+/// Progress of an operation: totals, and the operations on single objects.
 pub(crate) struct Record {
     work: Work,
     began: Instant,

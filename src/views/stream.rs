@@ -37,7 +37,7 @@ fn module() -> &'static str {
     }
 }
 
-/// Stream of JSON objects on standard output.
+/// Stream of JSON objects on standard output, or in the file of `-json-into`.
 pub struct Stream {
     ui: Arc<Ui>,
     /// Leaves out the objects that are refreshed, read and planned.

@@ -38,7 +38,7 @@ pub(super) enum Decision {
     Cancelled,
 }
 
-/// Plan that waits for its approval.
+/// Plan that waits for its approval, with the operation and the options that it was made with.
 pub(super) struct Review<'a> {
     pub session: &'a Session,
     pub operation: &'a Operation<'a>,

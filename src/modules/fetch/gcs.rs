@@ -193,7 +193,7 @@ async fn object(
     .await
 }
 
-/// Returns a token from the first source that has one.
+/// Returns a token from the first source that has one; `None` if no source has one.
 async fn token(client: &Client, environment: &Environment) -> Result<Option<Token>, FetchError> {
     let get = |name: &str| environment.get(name);
     if let Some(token) = get("GOOGLE_OAUTH_ACCESS_TOKEN") {

@@ -304,7 +304,8 @@ fn explained(place: &S3Location, error: net::Error) -> FetchError {
     FetchError::request(error, hint)
 }
 
-/// Returns credentials from the first source that has some.
+/// Returns credentials from the first source that has some; `None` if no source has any. A profile that the user names and that has
+/// none is an error.
 async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, FetchError> {
     let query: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
     let environment = &client.settings().environment;
