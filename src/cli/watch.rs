@@ -49,7 +49,8 @@ fn is_state(path: &Path) -> bool {
     name.ends_with(".tfstate") || name.ends_with(".backup")
 }
 
-/// Takes a snapshot of the files below the working directory and in the directories `beside` it.
+/// Takes a snapshot of the files below the working directory and in the directories `beside` it, without states and files whose names
+/// begin with a dot. After [`MOST`] files, the others are left out.
 fn look(beside: &BTreeSet<PathBuf>) -> Snapshot {
     let mut out = Snapshot::new();
     let mut open: Vec<(PathBuf, bool)> = beside.iter().map(|dir| (dir.clone(), false)).collect();

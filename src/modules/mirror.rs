@@ -289,7 +289,8 @@ fn place_of(address: &str) -> String {
     format!("packages/{sum}")
 }
 
-/// Copies the modules that are installed in a data directory to another one, which is empty. An installation there finds them.
+/// Copies the modules that are installed in a data directory to another one, which is empty. An installation there finds them. Without
+/// a readable manifest, nothing is copied.
 ///
 /// # Errors
 ///

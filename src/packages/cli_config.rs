@@ -130,7 +130,7 @@ impl CliConfig {
         CliConfig::load_with(environment, &Carried::Nothing)
     }
 
-    /// Reads the CLI configuration as [`CliConfig::load`] does. Without a file, the CLI configuration in the pack is used.
+    /// Reads the CLI configuration as [`CliConfig::load`] does. Without a file of settings, the CLI configuration in the pack is used.
     #[must_use]
     pub fn load_with(environment: &Environment, carried: &Carried) -> (CliConfig, Diagnostics) {
         let mut loader = Loader {

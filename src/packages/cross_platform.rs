@@ -167,7 +167,7 @@ impl Request<'_> {
         }
     }
 
-    /// Fetches a package and verifies it as far as its source allows. If `keep` is set, the archive is moved to that path.
+    /// Fetches a package and verifies it as far as its source allows. If `keep` is set, the archive is put at that path.
     async fn get(
         &self,
         provider: &Provider,

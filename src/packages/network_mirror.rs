@@ -42,7 +42,7 @@ pub struct Archive {
     pub url: String,
 }
 
-/// Returns the versions of a provider at a mirror.
+/// Returns the versions of a provider at a mirror, without those that cannot be parsed.
 pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
     let missing = || format!("the network mirror {} has no provider {provider}", net::shown(base));
     let (_, index): (_, Index) = document(client, base, provider, "index.json", missing).await?;

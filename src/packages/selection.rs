@@ -121,7 +121,8 @@ impl<'r> Chooser<'r> {
         }
     }
 
-    /// Selects the plugin of a provider. The version in the lock file is binding if `heed_lock` is set.
+    /// Selects the plugin of a provider. The version in the lock file is binding if `heed_lock` is set. It is an error if there is no
+    /// such plugin, or if a newer version is here for other platforms only.
     pub fn choose(
         &self,
         provider: &Provider,

@@ -149,7 +149,8 @@ pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     fold(diagnostics, |severity| severity == Severity::Warning)
 }
 
-/// Folds diagnostics of these severities with the same summary into the first one.
+/// Folds diagnostics of these severities with the same summary into the first one. Diagnostics without a range and those of checks are
+/// not folded.
 fn fold(diagnostics: Diagnostics, folds: impl Fn(Severity) -> bool) -> Diagnostics {
     let mut out: Vec<Diagnostic> = Vec::new();
     let mut places: std::collections::HashMap<(bool, String), usize> = std::collections::HashMap::new();

@@ -148,7 +148,7 @@ impl Stream {
         );
     }
 
-    /// Reports a plan: drift, planned changes, totals and outputs.
+    /// Reports a plan: drift, planned changes, totals and outputs. If only a summary is requested, it is in place of drift and changes.
     pub fn plan(&self, plan: PlanView<'_>) {
         if self.is_brief() {
             let summary = json::summary::document(plan);

@@ -36,7 +36,7 @@ impl Program {
     /// Finds a program by its path or in PATH, and reads its version from its output.
     ///
     /// # Errors
-    /// There is no such program, or it prints no version.
+    /// There is no such program, it fails, or it prints no version.
     pub async fn find(name: &str) -> Result<Program, Diagnostic> {
         let failed =
             |why: String| Diagnostic::error("No such program", format!("The program {name} cannot be used: {why}."));

@@ -322,7 +322,8 @@ impl<'s> Steps<'s> {
         Ok(Objects::of_state(&self.document(arguments).await?))
     }
 
-    /// Imports an object into a state of its own, and compares it.
+    /// Imports an object into a state of its own, and compares it with the object in the state of the step. If the import is expected to
+    /// fail, only its error is checked.
     async fn import(&self, import: &Import, problems: &mut Diagnostics) -> Result<(), Ended> {
         let address = &import.address;
         let id = match &import.id {
