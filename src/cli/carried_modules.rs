@@ -23,7 +23,7 @@ pub fn mirror(surroundings: &Surroundings) -> Option<Mirror> {
     (!pack.index().modules.is_empty()).then(|| Mirror::in_pack(pack.clone()))
 }
 
-/// Returns the warning that the pack cannot be used; `None` if it can. It is shown by commands that miss modules.
+/// Returns the warning that the pack cannot be used; `None` if it can, or if there is no pack. Commands that miss modules show it.
 #[must_use]
 pub fn unusable(surroundings: &Surroundings) -> Option<Diagnostic> {
     let Carried::Damaged(why) = &surroundings.builtins.carried else {

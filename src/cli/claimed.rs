@@ -25,7 +25,7 @@ use crate::state_addresses;
 /// Limit of the objects that a message names.
 const NAMED: usize = 20;
 
-/// Plan whose parts of the state are locked.
+/// Plan with the current state. The parts of the state that the plan is about are locked.
 pub struct Claimed {
     /// Plan, transferred to the current state.
     pub plan: Plan,

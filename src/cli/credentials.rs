@@ -33,7 +33,7 @@ pub enum StoreError {
     NoHome,
 }
 
-/// Token of a host, with its location.
+/// Facts from which the [`Location`] of a host's token follows, without the token itself.
 pub struct Stored<'s> {
     host: Host,
     file: Option<PathBuf>,
@@ -42,7 +42,8 @@ pub struct Stored<'s> {
     helper: Option<&'s CredentialsHelper>,
 }
 
-/// Parses the only argument as a host. Returns the host (`None` if it is invalid), and the argument as typed.
+/// Parses the argument as a host; without one, the host is [`DEFAULT_HOST`]. Returns the host (`None` if it is invalid), and its name as
+/// typed.
 ///
 /// # Errors
 /// There is more than one argument.
@@ -61,8 +62,8 @@ pub fn host_argument(positional: &[String], what: &str) -> Result<(Option<Host>,
 }
 
 impl<'s> Stored<'s> {
-    /// Searches for the token of a host in the CLI configuration, the credentials file and the
-    /// helper.
+    /// Searches for the token of a host in the CLI configuration and the credentials file. A configured helper is
+    /// recorded, but not asked.
     #[must_use]
     pub fn find(session: &'s Session, host: Host) -> Stored<'s> {
         let file = credentials_file::path(&session.env);

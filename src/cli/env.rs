@@ -10,7 +10,8 @@
 //! | `NO_COLOR` | not empty: no colours |
 //! | `COMP_LINE`, `COMP_POINT` | a line to be completed, and the position of the cursor in it |
 //! | `TF_IN_AUTOMATION` | not empty: no hints about what to do next, and no live area |
-//! | `MONOFORM_PROGRESS` | `off`: no live area |
+//! | `MONOFORM_PROGRESS` | `off`, `0` or `false`: no live area, and no progress lines in the log of a CI job |
+//! | `MONOFORM_STRICT_ADDRESSES` | not `0`: addresses of targets and replacements that match nothing are errors |
 //! | `MONOFORM_MAX_ELEMENTS` | limit of the instances of a `count`, the numbers of a `range` and the elements of a `for` expression |
 //! | `MONOFORM_MODE` | `terraform`, `opentofu` or `monoform`: the tool whose behaviour the program has, whatever name it was called by |
 //! | `TERM` | `dumb` or empty: the terminal can have no live area |
@@ -29,7 +30,7 @@ use files::Environment;
 use syntax::{Diagnostic, Diagnostics};
 use views::status::Sections;
 
-/// Environment, with the variables that only the command line reads.
+/// Environment of the process, with methods for the variables that only the command line reads.
 #[derive(Clone, Debug, Default)]
 pub struct Env(Environment);
 
@@ -91,7 +92,7 @@ impl Env {
         self.get("TF_DATA_DIR").unwrap_or(".terraform")
     }
 
-    /// Returns the selected workspace, if it is set.
+    /// Returns the workspace in `TF_WORKSPACE`, if the variable is set.
     #[must_use]
     pub fn workspace(&self) -> Option<&str> {
         self.get("TF_WORKSPACE")
@@ -142,7 +143,7 @@ impl Env {
         !self.progress_off() && able && !on_terminal && !self.in_automation()
     }
 
-    /// Returns true if `MONOFORM_PROGRESS` switches off progress messages.
+    /// Returns true if `MONOFORM_PROGRESS` switches off the live area and the progress lines without a terminal.
     #[must_use]
     pub fn progress_off(&self) -> bool {
         matches!(self.get("MONOFORM_PROGRESS"), Some("off" | "0" | "false"))

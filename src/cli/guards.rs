@@ -138,16 +138,17 @@ impl Approval {
 /// Result of a guard.
 #[derive(Debug)]
 pub struct Verdict {
-    /// Name of the guard's option, and the value that the user has set.
+    /// Name of the guard's option.
     option: &'static str,
+    /// Value of the option, as the user has written it.
     value: String,
     excess: Excess,
-    /// Diagnostic about a plan that the guard refuses.
+    /// Diagnostic about a plan that the guard does not let pass.
     problem: Option<Diagnostic>,
 }
 
 impl Verdict {
-    /// Returns the diagnostic of a refusal; `None` if the plan may be applied. Either result is also written to the stream.
+    /// Returns the diagnostic of a guard that does not let the plan pass; `None` if it does. Either result is also written to the stream.
     #[must_use]
     pub fn reported(self, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         let Some(stream) = stream else {
@@ -204,8 +205,8 @@ impl Guards {
         })
     }
 
-    /// Returns the error about a saved plan that is not to be applied. Naming a saved plan approves it, unless
-    /// `-auto-approve` limits the approval to some kinds of changes.
+    /// Returns the error about a saved plan that destroys too many objects, or has changes that `-auto-approve=KINDS` does not
+    /// allow. Any other saved plan is approved by naming it.
     #[must_use]
     pub fn refusal(&self, plan: PlanView<'_>, stream: Option<&Arc<Stream>>) -> Option<Diagnostic> {
         self.too_many_destroyed(plan, stream).or_else(|| {
@@ -275,7 +276,7 @@ pub fn guarded(plan: PlanView<'_>, kinds: &Kinds, written: &str) -> Verdict {
     }
 }
 
-/// Changes of a plan that a guard does not allow.
+/// Changes of a plan that a guard does not allow: their numbers by kind, and the addresses of their objects.
 #[derive(Debug)]
 struct Excess {
     counts: BTreeMap<&'static str, usize>,

@@ -49,7 +49,7 @@ async fn at(instant: Option<tokio::time::Instant>) {
 /// Time limit for printing a message before the request to stop is passed on.
 const PRINTING: Duration = Duration::from_millis(200);
 
-/// Steps that are carried out before this process is aborted: saving results and releasing the lock.
+/// Results that are saved, and state whose lock is released, before this process is aborted.
 #[derive(Default)]
 pub struct LastResort {
     store: Mutex<Option<SharedStore>>,

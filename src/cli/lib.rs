@@ -56,7 +56,7 @@ pub use files::{Environment, io_reason};
 /// Version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Arguments and environment of this process.
+/// Inputs of this process: built-in plugins, arguments, name and environment.
 pub struct Invocation {
     /// Plugins in this executable.
     pub builtins: packages::builtin::Builtins,

@@ -62,7 +62,7 @@ struct Setting {
     known: bool,
 }
 
-/// Enabled levels.
+/// Enabled log levels: for this program, for providers, and for single providers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Levels {
     core: LevelFilter,

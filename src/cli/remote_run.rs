@@ -32,7 +32,8 @@ pub struct Request<'a> {
     pub saved: Option<&'a Path>,
 }
 
-/// Runs an operation on the server, if that is the execution mode of the workspace; otherwise returns `None`.
+/// Runs an operation on the server, if that is the execution mode of the workspace. Otherwise returns `None`, and also if the
+/// configuration has errors, which the local operation reports.
 ///
 /// # Errors
 /// The operation failed.

@@ -13,7 +13,7 @@ use views::ui::Ui;
 use crate::session::Session;
 use crate::spans::Spans;
 
-/// Returns the view that the command line selects: text or JSON.
+/// Returns the reporter of an operation, with the views that the command line selects: text, or the stream of `-json`.
 pub fn reporter(session: &Session, work: Work) -> Reporter {
     match &session.stream {
         Some(stream) => traced(session, vec![stream.clone() as Arc<dyn OperationView>], work),
@@ -21,7 +21,8 @@ pub fn reporter(session: &Session, work: Work) -> Reporter {
     }
 }
 
-/// Returns the views for text: lines and, on a terminal, the live area.
+/// Returns the reporter of an operation with the views for text: lines and, on a terminal, the live area. With `-json-into`, the stream in
+/// the file is a view, too.
 pub fn showing(session: &Session, progress: impl Fn(Arc<Ui>) -> Progress, work: Work) -> Reporter {
     let ui = &session.ui;
     let invocation = &session.invocation;

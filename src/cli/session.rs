@@ -367,7 +367,7 @@ impl Surroundings {
         })
     }
 
-    /// Starts the runtime for concurrent work.
+    /// Starts the runtime for concurrent work. If the system does not allow a thread for each processor, the runtime has only one worker.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime, Diagnostics> {
         // While the clock is not set, certificates for connections to plugins and registries can be neither
         // made nor verified.

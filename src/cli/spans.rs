@@ -15,7 +15,7 @@ use views::reporter::{OperationView, StillRunning};
 use crate::env::Env;
 use crate::outcome::Status;
 
-/// Creates the recorder, if the environment requests a trace.
+/// Creates the recorder, if the environment requests a trace. If the settings of the trace are invalid, logs that and returns `None`.
 pub fn start(env: &Env) -> Option<Arc<Tracer>> {
     let product = Product {
         service: match Mode::current() {
@@ -105,7 +105,7 @@ enum Key {
     Provider(String),
 }
 
-/// Open spans below a phase.
+/// Open spans of a phase: its own, and those of the operations in it.
 pub struct Spans {
     tracer: Arc<Tracer>,
     phase: Mutex<Option<Open>>,

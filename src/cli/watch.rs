@@ -49,7 +49,8 @@ fn is_state(path: &Path) -> bool {
     name.ends_with(".tfstate") || name.ends_with(".backup")
 }
 
-/// Takes a snapshot of the files below the working directory and in the directories `beside` it.
+/// Takes a snapshot of the files below the working directory and in the directories `beside` it, without states and files whose names
+/// begin with a dot. After [`MOST`] files, the others are left out.
 fn look(beside: &BTreeSet<PathBuf>) -> Snapshot {
     let mut out = Snapshot::new();
     let mut open: Vec<(PathBuf, bool)> = beside.iter().map(|dir| (dir.clone(), false)).collect();
@@ -114,7 +115,7 @@ async fn changed(beside: &BTreeSet<PathBuf>, before: &Snapshot, stop: &Stop) -> 
     }
 }
 
-/// Watched files: those below the working directory, and those of directories beside it.
+/// Last snapshot of the watched files, and the directories outside of the working directory that are watched with it.
 pub struct Watch {
     beside: BTreeSet<PathBuf>,
     before: Snapshot,

@@ -7,8 +7,8 @@ use config::version::Version;
 use crate::mirror::Mirror;
 use crate::shown::public;
 
-/// Returns the end of an error about a module that is not among the carried ones: the modules that are in the pack, and the
-/// command that makes a pack with the module. Empty if the module is carried, or is local.
+/// Returns the end of an error about a module that the executable does not carry: the versions that it carries, if any, and the
+/// command that makes a pack with the module. Empty if the module is local, or is carried in a version that the call allows.
 pub(crate) fn lacks(carried: &Mirror, call: &MissingModule, program: addrs::Program) -> String {
     let (source, versions) = match &call.source {
         ModuleSource::Local(_) => return String::new(),

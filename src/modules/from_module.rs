@@ -129,7 +129,7 @@ async fn remote_source(client: &Client, source: &str, written: &str) -> Result<R
     }
 }
 
-/// Returns an error for each call of a module that leads out of its directory.
+/// Returns an error for each module call whose source path leads out of the directory that is copied.
 fn leaving(dir: &str, source: &str, written: &str, tool_version: &str) -> Diagnostics {
     let mut problems = Diagnostics::new();
     let nothing = Manifest::default();

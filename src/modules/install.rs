@@ -84,7 +84,7 @@ pub enum Event {
 /// Result of an installation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Configuration with all its modules and all problems in it. Its manifest is written unless modules are in memory.
+    /// Configuration with all its modules and all problems in it.
     pub loaded: Loaded,
     /// Problems of the installation. If one is an error, the configuration is incomplete.
     pub problems: Diagnostics,
@@ -200,7 +200,7 @@ impl Install<'_> {
     }
 }
 
-/// Result of fetching a package, which is fetched once and copied for other calls.
+/// Receiver of the directory of a package. The package is fetched for the first call, and copied from there for the others.
 type Package = watch::Receiver<Option<Result<PathBuf, Arc<FetchError>>>>;
 
 pub(crate) struct Walk<'w> {
@@ -231,7 +231,7 @@ pub(crate) enum Turn {
 pub(crate) struct Directory<'d> {
     pub(crate) dir: String,
     pub(crate) path: addrs::Module,
-    /// Values of the root module's variables.
+    /// Values for the variables of the module in the directory, which is loaded as a root module.
     pub(crate) variables: RootVariables<'d>,
 }
 

@@ -247,7 +247,7 @@ struct Package {
     dir: PathBuf,
 }
 
-/// Returns the source of an installed module and the address of its package in a mirror; `None` for a local module.
+/// Returns the source of an installed module and the address of its package in a mirror; `None` for local modules and the root module.
 fn source_and_address(name: &str, entry: &ManifestEntry) -> Option<(ModuleSource, String)> {
     let source = ModuleSource::parse(&entry.source, entry.version.is_some()).ok()?;
     let address = match &source {
@@ -289,7 +289,8 @@ fn place_of(address: &str) -> String {
     format!("packages/{sum}")
 }
 
-/// Copies the modules that are installed in a data directory to another one, which is empty. An installation there finds them.
+/// Copies the modules that are installed in a data directory to another one, which is empty. An installation there finds them. Without
+/// a readable manifest, nothing is copied.
 ///
 /// # Errors
 ///
@@ -510,7 +511,7 @@ fn key(module: &RegistrySource, version: &str) -> String {
 }
 
 /// Returns the subdirectory that a registry gave for a module: the path from the package to the module, without the subdirectory
-/// of the call itself.
+/// of the call itself. `None` if the registry gave no subdirectory.
 fn below(package: &Path, module: &Path, called: Option<&str>) -> Option<String> {
     let path = module.strip_prefix(package).ok()?.to_str()?.to_owned();
     let outer = match called {

@@ -22,7 +22,7 @@ pub struct Problem {
     pub detail: String,
 }
 
-/// Module registries, each requested once for each module, or a mirror in their place.
+/// Client for module registries, or a mirror in their place. The list of a module's versions is requested only once.
 #[derive(Debug)]
 pub struct Registries {
     client: Client,
@@ -33,7 +33,7 @@ pub struct Registries {
 }
 
 impl Registries {
-    /// Returns the registries that this client reaches, or the mirror in their place. `carried` is consulted before them.
+    /// Returns a client for the registries, or for the mirror in their place. The modules in `carried` take precedence.
     #[must_use]
     pub fn new(client: Client, mirror: Option<Mirror>, carried: Option<Mirror>) -> Registries {
         Registries {

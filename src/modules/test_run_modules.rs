@@ -104,8 +104,8 @@ impl Walk<'_> {
     }
 }
 
-/// Directories of modules without calls, by path. Most directories in tests are such modules, and many runs often use the
-/// same one.
+/// Directories by path, each with true if its module calls no others. Most directories in tests have such modules, and many runs often
+/// use the same one.
 #[derive(Default)]
 struct Lonely(HashMap<String, bool>);
 

@@ -26,13 +26,13 @@ pub struct Catalog {
     known: Mutex<Known>,
 }
 
-/// Selections and verifications so far.
+/// Selections, verifications and checksums so far.
 #[derive(Default)]
 struct Known {
     selections: BTreeMap<Address, Selection>,
     /// Packages whose checksums were verified, or that need no verification, by path.
     verified: BTreeSet<PathBuf>,
-    /// The checksums of packages that were read.
+    /// `h1:` checksums of the packages that were read, by path.
     checksums: BTreeMap<PathBuf, String>,
 }
 
@@ -40,8 +40,8 @@ struct Known {
 /// for provisioners.
 const PROVISIONERS: &str = "provisioners.json";
 
-/// Reads the checksums of provisioners that `init` recorded, by name. A missing or damaged file records none, so nothing runs
-/// because of it.
+/// Reads the checksums of provisioners that `init` recorded, by name. A missing or damaged file counts as empty: it allows no
+/// provisioner of the configuration to run.
 fn recorded_provisioners(settings: &Settings) -> BTreeMap<String, String> {
     let text = std::fs::read(settings.data_dir.join(PROVISIONERS)).ok();
     text.and_then(|text| serde_json::from_slice(&text).ok())
@@ -91,7 +91,7 @@ impl Catalog {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets all selections, because an installation changes the result.
+    /// Forgets all selections, verifications and checksums. An installation calls it, because it may have replaced packages.
     pub(crate) fn reset(&self) {
         *self.known() = Known::default();
     }
@@ -144,7 +144,8 @@ impl Catalog {
         self.settings.client.is_some() && !sources.iter().all(local)
     }
 
-    /// Returns true if the built-in provider may be used and meets these constraints, or may replace a version that meets them.
+    /// Returns true if the provider is part of the language, or if a built-in provider may be used that meets these constraints or may
+    /// replace a version that meets them.
     #[must_use]
     pub fn is_built_in(&self, provider: &Address, constraints: &Constraints) -> bool {
         // An empty lock file is used, because the question is which versions could be used, not which one was
@@ -158,7 +159,7 @@ impl Catalog {
     /// resolved before is resolved now, without constraints.
     ///
     /// # Errors
-    /// The provider is not available, or its package is not the one that the lock file records.
+    /// The provider is not available, its package cannot be read or unpacked, or the package is not the one that the lock file records.
     pub async fn select(&self, provider: &Address) -> Result<Selection, Diagnostics> {
         let known = self.known().selections.get(provider).cloned();
         let selection = match known {
@@ -221,8 +222,8 @@ impl Catalog {
         best
     }
 
-    /// Finds the newest executable for a provisioner in a plugin directory, among those that may run now: installed by the user,
-    /// or recorded by `init` with their checksums.
+    /// Finds the newest executable for a provisioner in a plugin directory, among those that may run now: installed by the user, recorded
+    /// by `init` with this checksum, or allowed by `MONOFORM_LOCAL_PLUGINS`.
     fn recorded_provisioner(&self, name: &str) -> Option<PathBuf> {
         let recorded = OnceCell::new();
         let is_recorded = |flat: &Flat| {
@@ -235,7 +236,8 @@ impl Catalog {
         found.map(|flat| flat.path)
     }
 
-    /// Records the checksums of the provisioners that come with the configuration, which may run from then on. `init` calls this.
+    /// Records the checksums of those of the named provisioners that come with the configuration. They may run from then on. `init` calls
+    /// this function.
     ///
     /// # Errors
     /// An executable cannot be read, or the data directory cannot be written.
@@ -254,7 +256,7 @@ impl Catalog {
                 found.insert(name.to_owned(), hash);
             }
         }
-        // There is nothing to record, so the data directory is not created.
+        // The record is up to date. If nothing has to be recorded, the data directory is not created.
         if found == recorded_provisioners(&self.settings) {
             return Ok(());
         }
@@ -350,8 +352,9 @@ impl Catalog {
         )
     }
 
-    /// Returns the `h1:` checksum of the package of a selected provider, the key under which its schemas are cached. None for
-    /// providers that may change while they are in use (under development, or started by the user), and for built-in ones.
+    /// Returns the `h1:` checksum of the package of a selected provider, the key under which its schemas are cached. `None` for
+    /// providers that may change while they are in use (under development, or started by the user), for built-in ones, and if the
+    /// package cannot be read.
     pub async fn checksum(&self, selection: &Selection) -> Option<String> {
         match selection {
             // Most packages were read to be verified. Reading one takes less time than starting it and requesting its

@@ -29,7 +29,7 @@ pub const OF_VARIABLE: &str = "The environment variable ";
 pub struct CliConfig {
     /// Plugin cache directory, shared by all working directories.
     pub plugin_cache_dir: Option<PathBuf>,
-    /// Allows packages of the cache whose checksums are not in the lock file.
+    /// True if packages in the plugin cache may be used whose checksums are not in the lock file.
     pub plugin_cache_may_break_lock_file: bool,
     /// Service overrides and tokens of hosts, and the credentials helper.
     pub hosts: HostSettings,
@@ -130,7 +130,7 @@ impl CliConfig {
         CliConfig::load_with(environment, &Carried::Nothing)
     }
 
-    /// Reads the CLI configuration as [`CliConfig::load`] does. Without a file, the CLI configuration in the pack is used.
+    /// Reads the CLI configuration as [`CliConfig::load`] does. Without a file of settings, the CLI configuration in the pack is used.
     #[must_use]
     pub fn load_with(environment: &Environment, carried: &Carried) -> (CliConfig, Diagnostics) {
         let mut loader = Loader {
@@ -290,7 +290,7 @@ impl Loader<'_> {
         );
     }
 
-    /// Applies the settings of a file. Relative paths in it begin at `dir`.
+    /// Applies the settings of a CLI configuration file, or of the one in a pack. Relative paths in it begin at `dir`.
     fn items(&mut self, name: &str, parsed: Result<Vec<Item>, ReadError>, dir: Option<&Path>) {
         let items = match parsed {
             Ok(items) => items,

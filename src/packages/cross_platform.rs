@@ -72,9 +72,9 @@ pub enum Step<'a> {
 pub enum Tracked {
     /// The provider was not in the lock file.
     NewProvider,
-    /// Some of the checksums were missing.
+    /// The lock file had the provider, but not all checksums of the package.
     More,
-    /// All checksums were there.
+    /// The lock file had all checksums of the package.
     All,
 }
 
@@ -167,7 +167,7 @@ impl Request<'_> {
         }
     }
 
-    /// Fetches a package and verifies it as far as its source allows. If `keep` is set, the archive is moved to that path.
+    /// Fetches a package and verifies it as far as its source allows. If `keep` is set, the archive is put at that path.
     async fn get(
         &self,
         provider: &Provider,

@@ -24,7 +24,7 @@ pub struct SearchDir {
     mirror: bool,
     /// True if the directory may contain executables in flat layout.
     flat: bool,
-    /// Installation method that limits the directory to some providers.
+    /// Installation method that the directory belongs to, whose patterns limit the providers; `None` for all providers.
     method: Option<Method>,
     /// True if the directory comes with the configuration, whose author may have filled it.
     of_configuration: bool,
@@ -36,7 +36,8 @@ pub struct Found {
     pub version: Version,
     pub package: Package,
     pub executable: PathBuf,
-    /// True if it comes with the configuration. Possibly nobody on this machine has decided to run it.
+    /// True if the executable is in a directory of the configuration. It may have arrived with a checkout, without a decision of the
+    /// user to run it.
     pub of_configuration: bool,
 }
 
@@ -45,7 +46,7 @@ pub struct Found {
 pub enum Package {
     /// Directory whose files all belong to the provider.
     Directory(PathBuf),
-    /// Single file, in a directory with others.
+    /// Single file, in a directory with other files.
     File(PathBuf),
 }
 
@@ -74,7 +75,8 @@ pub struct Flat {
     /// Version in the file name, or 0.0.0.
     pub version: Version,
     pub path: PathBuf,
-    /// True if it comes with the configuration. Possibly nobody on this machine has decided to run it.
+    /// True if the executable is in a directory of the configuration. It may have arrived with a checkout, without a decision of the
+    /// user to run it.
     pub of_configuration: bool,
 }
 
@@ -164,7 +166,8 @@ impl SearchDir {
         self.method.as_ref().is_none_or(|method| method.applies_to(provider))
     }
 
-    /// Returns the versions of a provider in mirror layout.
+    /// Returns the packages of a provider for a platform in mirror layout, one for each version; none if the directory is not searched for
+    /// them.
     #[must_use]
     pub fn in_mirror(&self, provider: &Provider, platform: &Platform) -> Vec<Found> {
         if !self.mirror || !self.applies_to(provider) {
@@ -256,7 +259,7 @@ pub fn providers_below(base: &Path) -> Vec<Provider> {
     out
 }
 
-/// Returns the versions of a provider for a platform in mirror layout.
+/// Returns the unpacked packages of a provider for a platform in mirror layout, one for each version.
 #[must_use]
 pub fn versions_below(base: &Path, provider: &Provider, platform: &Platform) -> Vec<Found> {
     let below = provider_dir(base, provider);

@@ -58,7 +58,7 @@ pub struct Overall<'p> {
     pub running: Vec<Running<'p>>,
     /// Bytes received by the running downloads.
     pub received: u64,
-    /// Size of the running downloads in bytes; `None` if one of them is unknown.
+    /// Size of the running downloads in bytes; `None` if the size of one of them is unknown.
     pub expected: Option<u64>,
 }
 

@@ -40,7 +40,7 @@ pub(crate) enum PackageError {
     /// A download ended early after the last retry.
     #[error("{0}")]
     Interrupted(String),
-    /// The checksum differs from that of the package metadata.
+    /// The checksum of an archive differs from that in the package metadata.
     #[error(
         "the package from {location} has the checksum zh:{actual}, and {expected} was expected: it was damaged on its way, or is \
          not what its authors have published"
@@ -73,7 +73,7 @@ pub(crate) enum PackageError {
     /// An index of a mirror is not JSON of the expected form.
     #[error("{} is invalid: {}", path.display(), files::json_reason(source))]
     Index { path: PathBuf, source: serde_json::Error },
-    /// No source has the package. The text lists what each source has instead.
+    /// The package was not obtained from a source, or its files cannot be listed. The text is the reason.
     #[error("{0}")]
     NotFetched(String),
     /// The background task panicked or was canceled.

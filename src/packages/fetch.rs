@@ -292,7 +292,7 @@ pub(crate) async fn archive(
     }
 }
 
-/// Checks that an archive is the one that its source describes.
+/// Checks that an archive is the one that its source describes. A source without checksums is not compared.
 pub(crate) fn verify_package(
     metadata: &PackageMetadata,
     archive: &Path,

@@ -71,7 +71,7 @@ pub(crate) fn summed(mut lines: Vec<(String, String)>) -> String {
 }
 
 fn collect(dir: &Path, prefix: String, depth: usize, out: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
-    // A link to a parent directory would otherwise recurse without end.
+    // The limit keeps the recursion from exhausting the stack. Links to directories are not followed.
     if depth > 64 {
         return Err(io::Error::other("the directories of the package are nested too deep"));
     }

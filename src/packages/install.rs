@@ -1,7 +1,7 @@
 //! Installation of providers for a working directory: the work of `init`.
 //!
-//! Only providers that are neither built in nor available otherwise are installed. A package on this machine stays in its
-//! directory, and the working directory gets a link to it. All others come from a [`PackageSource`]. In both cases the lock file
+//! Providers that are built in, in the pack, under development, or started by the user are not installed. A package in a search directory
+//! stays there, and the working directory gets a link to it. All other packages come from a [`PackageSource`]. In both cases the lock file
 //! gets an entry.
 
 mod record;
@@ -36,7 +36,7 @@ const AT_ONCE: usize = 8;
 pub struct InstallOptions<'a> {
     /// Chooses the newest versions, and ignores those in the lock file.
     pub upgrade: bool,
-    /// Fails instead of changing the lock file.
+    /// Keeps the lock file as it is: another version is then an error, and a new checksum is a warning.
     pub read_only_lock: bool,
     /// Requirement origins, for errors.
     pub origins: Option<&'a Origins>,
@@ -94,7 +94,7 @@ pub enum Step<'a> {
     Done(&'a Provider, &'a Outcome),
 }
 
-/// Provider that must be installed from a package source.
+/// Provider for which package sources must be queried.
 struct Needed<'r> {
     program: addrs::Program,
     provider: &'r Provider,
@@ -129,8 +129,8 @@ impl Needed<'_> {
         self.old.filter(|_| !options.upgrades(self.provider))
     }
 
-    /// Returns the end of an error with advice for machines without a network: if a source cannot be reached, or all sources are
-    /// mirrors.
+    /// Returns advice for machines without a network, as the end of an error. It is empty unless a source cannot be reached, or no source
+    /// is a registry.
     fn without_network(&self, unreachable: bool, locked: Option<&Version>) -> String {
         match unreachable || !self.sources.contains(&PackageSource::Direct) {
             true => format!(
@@ -296,7 +296,7 @@ impl Work<'_> {
         emit: &mut dyn FnMut(Step<'_>),
     ) -> Option<Needed<'r>> {
         let settings = self.catalog.settings();
-        // As in Terraform, the language's own providers have no versions.
+        // As in Terraform, the language's own providers have no versions, so a constraint on one is an error.
         if provider.is_builtin() && !constraints.is_any() {
             self.errors.push(constrained_builtin(provider, chooser));
             return None;

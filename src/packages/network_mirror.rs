@@ -42,7 +42,7 @@ pub struct Archive {
     pub url: String,
 }
 
-/// Returns the versions of a provider at a mirror.
+/// Returns the versions of a provider at a mirror, without those that cannot be parsed.
 pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
     let missing = || format!("the network mirror {} has no provider {provider}", net::shown(base));
     let (_, index): (_, Index) = document(client, base, provider, "index.json", missing).await?;
@@ -57,7 +57,7 @@ pub async fn versions(client: &Client, base: &Url, provider: &Provider) -> Resul
     Ok(index.versions.keys().filter_map(listed).collect())
 }
 
-/// Returns the package of a version at a mirror.
+/// Returns the metadata of the package of a version at a mirror.
 pub async fn metadata(
     client: &Client,
     base: &Url,
@@ -77,7 +77,7 @@ pub async fn metadata(
     let url = at
         .join(&archive.url)
         .ok()
-        // An index must not be able to select local files or other schemes.
+        // A mirror must not be able to select local files or other schemes.
         .filter(|url| matches!(url.scheme(), "https" | "http"));
     let url = url.ok_or_else(|| {
         SourceError::Failed(format!(

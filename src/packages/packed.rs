@@ -172,7 +172,8 @@ impl Packed {
     }
 }
 
-/// Returns the directory for unpacked packages; `None` if no directory is writable for this user only and allows execution.
+/// Returns the directory for unpacked packages, which is created if necessary; `None` if [`UNPACK_DIR`] is `none`, or if the directory
+/// cannot be created, can be written by other users, or does not allow execution.
 #[must_use]
 pub fn place(environment: &Environment) -> Option<PathBuf> {
     let absolute = |dir: &str| Path::new(dir).is_absolute().then(|| PathBuf::from(dir));
@@ -198,8 +199,8 @@ pub fn place(environment: &Environment) -> Option<PathBuf> {
     can_run(&base).then_some(base)
 }
 
-/// Returns the directory of the user for the modules of a pack, for a working directory that cannot be written; `None` if there is
-/// no suitable directory.
+/// Returns the directory of the user for the modules of a pack, for a working directory that cannot be written; `None` if [`place`]
+/// returns none, or if the path is not valid UTF-8.
 #[must_use]
 pub fn place_of_modules(environment: &Environment, pack: &Pack, working_dir: &Path) -> Option<String> {
     let text = format!("{}\n{}", pack.identity(), working_dir.display());
@@ -229,8 +230,8 @@ fn unpacked(pack: &Pack, provider: &PackedProvider, base: &Path) -> Result<PathB
         move |source: io::Error| PackError::Write { path, source }
     };
     let hash = package_hash(pack.index(), provider);
-    // The checksum in the name distinguishes packages of the same version from different packs. A `/` of Base64 is
-    // skipped.
+    // The checksum in the name distinguishes packages of the same version from different packs. The characters `/`, `+` and `=` of
+    // Base64 are skipped.
     let sum: String = hash
         .bytes()
         .skip("h1:".len())

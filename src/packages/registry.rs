@@ -63,7 +63,7 @@ struct Key {
     trust_signature: Option<String>,
 }
 
-/// Returns the versions of a provider in its registry.
+/// Returns the versions of a provider in its registry, without those that cannot be parsed.
 pub async fn versions(client: &Client, provider: &Provider) -> Result<Vec<AvailableVersion>, SourceError> {
     let (url, token) = endpoint(client, provider, &["versions"]).await?;
     let request = client

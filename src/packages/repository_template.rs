@@ -46,7 +46,7 @@ pub enum TemplateError {
         /// Opening of a sequence: `${` or `{`.
         open: &'static str,
     },
-    /// Template without a part of the address that differs between the providers.
+    /// The template does not refer to a part of the address that differs between the providers.
     #[error(
         "the repository template must refer to ${{{symbol}}}, unless \"include\" selects exactly one {what}: otherwise several providers \
          would have the same repository"
@@ -90,20 +90,19 @@ impl Symbol {
 }
 
 impl RepositoryTemplate {
-    /// Parses a template. `$${` is a literal `${`, as in HCL templates.
+    /// Parses a template with `${hostname}`, `${namespace}` and `${type}`. `$${` is a literal `${`, as in HCL templates.
     ///
     /// # Errors
     ///
-    /// The template refers to something else, or its result is not the address of a repository.
+    /// A `${` is not closed, the template refers to another symbol, or its result is not the address of a repository.
     pub fn parse(text: &str) -> Result<RepositoryTemplate, TemplateError> {
         RepositoryTemplate::with_sequences(text, "${")
     }
 
-    /// Parses a template with `{hostname}`, `{namespace}` and `{type}`, the form of the command line. A shell would expand the
-    /// other form.
+    /// Parses a template with `{hostname}`, `{namespace}` and `{type}`, the form of the command line: a shell would expand `${hostname}`.
     ///
     /// # Errors
-    /// The template refers to something else, or its result is not the address of a repository.
+    /// A `{` is not closed, the template refers to another symbol, or its result is not the address of a repository.
     pub fn parse_argument(text: &str) -> Result<RepositoryTemplate, TemplateError> {
         RepositoryTemplate::with_sequences(text, "{")
     }

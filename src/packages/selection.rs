@@ -10,7 +10,7 @@
 //! 6. the package in the pack
 //! 7. the built-in provider in place of an earlier or the locked version, with a warning
 //!
-//! The lock file binds everything that is not part of this executable.
+//! A locked version is binding in 3, 5 and 6, and decides between 4 and 7. The lock file has no effect on 1 and 2.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -121,7 +121,8 @@ impl<'r> Chooser<'r> {
         }
     }
 
-    /// Selects the plugin of a provider. The version in the lock file is binding if `heed_lock` is set.
+    /// Selects the plugin of a provider. The version in the lock file is binding if `heed_lock` is set. It is an error if there is no
+    /// such plugin, or if a newer version is here for other platforms only.
     pub fn choose(
         &self,
         provider: &Provider,
@@ -138,7 +139,7 @@ impl<'r> Chooser<'r> {
         }
     }
 
-    /// Selects from the plugins on this machine; `None` if none of them meets the constraints.
+    /// Selects from the plugins on this machine; `None` if none of them may run and meets the constraints and the locked version.
     pub fn among_what_is_here(
         &self,
         provider: &Provider,
@@ -197,7 +198,8 @@ impl<'r> Chooser<'r> {
     }
 
     /// Returns true if a provider on this machine may run. One that comes with the configuration must be recorded in the lock
-    /// file: a configuration from elsewhere must not run a program that comes with it.
+    /// file, unless this is an installation or `MONOFORM_LOCAL_PLUGINS` is set: a configuration from elsewhere must not run a program
+    /// that comes with it.
     pub(crate) fn may_run(&self, provider: &Provider, found: &Found) -> bool {
         let recorded = || {
             let locked = self.lock.providers.get(provider);

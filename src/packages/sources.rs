@@ -44,7 +44,7 @@ pub fn sources(settings: &Settings, provider: &Provider) -> Vec<PackageSource> {
     if let Some(methods) = &settings.config.provider_installation {
         let place = |source: &Source| match source {
             Source::FilesystemMirror(path) => Some(PackageSource::Packed(path.clone())),
-            // Invalid URLs were refused when the configuration was read.
+            // Invalid URLs were refused when the CLI configuration was read.
             Source::NetworkMirror(url) => Url::parse(url).ok().map(PackageSource::Mirror),
             Source::OciMirror(template) => Some(PackageSource::Oci(template.clone())),
             Source::Direct => Some(PackageSource::Direct),

@@ -102,7 +102,7 @@ fn notes(change: &ResourceChange) -> Vec<String> {
     notes
 }
 
-/// Describes a reason; `None` for reasons that the list of attributes shows.
+/// Describes a reason; `None` for [`Reason::None`], and for the reason that the list of attributes shows.
 fn reason(reason: Reason) -> Option<String> {
     let word = match reason {
         Reason::ReplaceBecauseCannotUpdate => return None,

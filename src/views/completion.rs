@@ -41,7 +41,7 @@ pub fn text(verb: Verb, completion: &Completion) -> Option<String> {
 
 /// Returns advice for continuing: the command as it was typed, or the commands for a new plan in place of the saved one, which
 /// became stale. Values of variables are left out, since they may be secrets. Returns `None` if running the command again would do
-/// more than continue.
+/// more than continue, or if nothing was typed.
 #[must_use]
 pub fn next(typed: &[String], saved: Option<&str>, command: &str) -> Option<String> {
     // A second run with `-replace` would replace objects again, and one with `-invoke` would invoke the action

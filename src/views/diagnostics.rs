@@ -149,7 +149,8 @@ pub fn fold_warnings(diagnostics: Diagnostics) -> Diagnostics {
     fold(diagnostics, |severity| severity == Severity::Warning)
 }
 
-/// Folds diagnostics of these severities with the same summary into the first one.
+/// Folds diagnostics of these severities with the same summary into the first one. Diagnostics without a range and those of checks are
+/// not folded.
 fn fold(diagnostics: Diagnostics, folds: impl Fn(Severity) -> bool) -> Diagnostics {
     let mut out: Vec<Diagnostic> = Vec::new();
     let mut places: std::collections::HashMap<(bool, String), usize> = std::collections::HashMap::new();
@@ -200,8 +201,8 @@ pub struct Form {
     pub beside_results: bool,
 }
 
-/// Shows diagnostics: errors on standard error, warnings in their selected form. Warnings are only shown as summaries if there
-/// is no error, as in Terraform.
+/// Shows diagnostics: errors on standard error, warnings in their selected form. As in Terraform, warnings are shown in full if there
+/// is an error, even if the form is compact.
 pub fn show(ui: &Ui, diagnostics: &Diagnostics, sources: &SourceMap, form: Form) {
     if diagnostics.is_empty() {
         return;

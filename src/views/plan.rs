@@ -29,7 +29,7 @@ pub enum Verbosity {
     Full,
 }
 
-/// Language of a plan's text.
+/// Format of a plan's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     #[default]

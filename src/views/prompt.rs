@@ -38,7 +38,7 @@ static ASKING: AtomicBool = AtomicBool::new(false);
 /// True if the command itself handles interrupts between questions.
 static LISTENING: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if an interrupt would end a question. Other listeners then report nothing.
+/// Returns true while a question is open, and after it was interrupted until [`resumed`]. Other listeners report no interrupt then.
 #[must_use]
 pub fn is_asking() -> bool {
     ASKING.load(Ordering::SeqCst)
@@ -127,12 +127,14 @@ fn take_line(at_end: bool) -> Option<String> {
     Some(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Bytes that wake the reader when a question ends without an answer: by an interrupt, or because it was withdrawn.
+/// Byte that wakes the reader when an interrupt ends a question.
 const INTERRUPTED: u8 = b'!';
+/// Byte that wakes the reader when a question is withdrawn.
 const WITHDRAWN: u8 = b'?';
 
 /// Returns standard input, whose reader is woken by each signal that ends a question. A signal with a listener no longer ends the
-/// process by itself. Between questions, if nothing else listens, the thread of this function therefore ends it.
+/// process by itself. Between questions, unless the command itself handles interrupts, the thread that listens therefore ends the
+/// process.
 fn input() -> io::Result<&'static Input> {
     static INPUT: OnceLock<Input> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());

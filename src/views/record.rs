@@ -21,8 +21,9 @@ const LINES: usize = 8;
 const GROUND: (usize, Duration) = (10, Duration::from_secs(5));
 /// Limit of the slowest operations that are named at the end.
 const SLOWEST: usize = 5;
-/// Minimum time of an operation for a list of its slowest parts, and minimum time of a listed part.
+/// Minimum time of a plan or apply for a list of the slowest operations in it.
 const LONG: Duration = Duration::from_secs(60);
+/// Minimum time of an operation in this list.
 const SLOW: Duration = Duration::from_secs(5);
 /// Limit of an address in a line of text, in columns.
 const LONGEST: usize = 60;
@@ -52,7 +53,7 @@ impl Work {
     }
 }
 
-/// State of an operation.
+/// Progress of an operation: totals, and the operations on single objects.
 pub(crate) struct Record {
     work: Work,
     began: Instant,
@@ -277,7 +278,7 @@ impl Record {
     }
 
     /// Estimates the remaining time from the rate so far, rounded up to 5 s, 10 s or 1 min. `None` if the total is not
-    /// known, or too little has been done.
+    /// known, too little or everything has been done, or the operation is being stopped.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
         // While the total still grows, an estimate would be too short.
         let known = self.work.counted || self.work.expected.is_some();

@@ -96,7 +96,8 @@ impl Reporter {
         self.record().done
     }
 
-    /// Reports operations that are still running, and calls [`OperationView::tick`], every 200 ms until the future is dropped.
+    /// Every 200 ms until the future is dropped, calls [`OperationView::tick`], and reports each operation that has been running for
+    /// another ten seconds.
     pub async fn tick(&self) -> std::convert::Infallible {
         let mut interval = tokio::time::interval(Duration::from_millis(200));
         loop {

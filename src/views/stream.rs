@@ -24,10 +24,10 @@ use crate::ui::Ui;
 use crate::words::{self, Words, bracketed, ephemeral_words};
 use addrs::program;
 
-/// Format version, as in Terraform.
+/// Format version of the stream, as in Terraform.
 const FORMAT: &str = "1.3";
 
-/// Format version, as in OpenTofu.
+/// Format version of the stream in OpenTofu mode, as in OpenTofu.
 const OPENTOFU_FORMAT: &str = "1.2";
 
 /// Returns the name of the component that writes the stream.
@@ -38,7 +38,7 @@ fn module() -> &'static str {
     }
 }
 
-/// Stream of JSON objects on standard output.
+/// Stream of JSON objects on standard output, or in the file of `-json-into`.
 pub struct Stream {
     ui: Arc<Ui>,
     /// Leaves out the objects that are refreshed, read and planned.
@@ -103,7 +103,7 @@ impl Stream {
         self.ui.flush();
     }
 
-    /// Writes an object of any type, with its level.
+    /// Writes an object with this message type and level.
     pub fn object(&self, level: &str, message: &str, ty: &str, payload: Vec<(&str, Json)>) {
         let mut object = Map::new();
         object.insert("@level".into(), level.into());
@@ -158,7 +158,7 @@ impl Stream {
         );
     }
 
-    /// Reports a plan: drift, planned changes, totals and outputs.
+    /// Reports a plan: drift, planned changes, totals and outputs. If only a summary is requested, it is in place of drift and changes.
     pub fn plan(&self, plan: PlanView<'_>) {
         if self.is_brief() {
             let summary = json::summary::document(plan);
@@ -507,8 +507,8 @@ fn now() -> String {
     format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
 }
 
-/// Returns the verbs for the operation on an object; `None` for actions that consist of other operations. In Terraform's stream, data
-/// sources are refreshed, not read.
+/// Returns the verbs for the operation on an object; `None` for actions that are not one operation, such as a replacement or forgetting.
+/// In Terraform's stream, data sources are refreshed, not read.
 fn words(action: Action) -> Option<Words> {
     match action {
         Action::Read => Some(Words {

@@ -214,7 +214,7 @@ impl Ui {
         self.drawn.load(Ordering::SeqCst)
     }
 
-    /// Returns the current size of standard output's terminal.
+    /// Returns the current size of standard output's terminal; 24 lines of [`DEFAULT_WIDTH`] columns if standard output is no terminal.
     #[must_use]
     pub fn size(&self) -> Size {
         match terminal_size::terminal_size_of(io::stdout()) {

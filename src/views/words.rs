@@ -10,8 +10,8 @@ pub(crate) struct Words {
     pub(crate) work: &'static str,
 }
 
-/// Returns the words for the operation on an object; `None` for actions that consist of other
-/// operations.
+/// Returns the verbs for the operation on an object; `None` for actions that are not one operation, such as a replacement
+/// or forgetting.
 pub(crate) fn words(action: Action) -> Option<Words> {
     let (begins, work) = match action {
         Action::Create => ("Creating", "Creation"),
@@ -23,7 +23,7 @@ pub(crate) fn words(action: Action) -> Option<Words> {
     Some(Words { begins, work })
 }
 
-/// Returns the words for the operation on an ephemeral resource.
+/// Returns the verbs for the operation on an ephemeral resource.
 pub(crate) fn ephemeral_words(action: EphemeralAction) -> Words {
     let in_opentofu = Mode::current().is_opentofu();
     let (begins, work) = match action {

@@ -23,7 +23,7 @@ pub struct Object {
     pub sensitive: Json,
 }
 
-/// Objects by address, and outputs by name with their sensitivity.
+/// Content of a plan or a state: objects by address, and outputs by name with their sensitivity.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
     pub objects: BTreeMap<String, Object>,

@@ -11,7 +11,7 @@ use syntax::{Diagnostic, Diagnostics};
 
 use super::checks::{Objects, failed, has_true};
 
-/// Scope of conditions: functions, and the variables `state`, `plan` and `outputs`.
+/// Scope of conditions: functions, but no references. The variables `state`, `plan` and `outputs` are in the evaluation context.
 struct Known(FunctionSettings);
 
 impl Scope for Known {

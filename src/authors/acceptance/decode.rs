@@ -117,7 +117,7 @@ const ACTIONS: &[&str] = &[
     "forget",
 ];
 
-/// Decodes a file. Returns nothing if it has errors.
+/// Decodes a file with acceptance tests. Returns `None`, with the diagnostics, if the file has errors.
 pub(super) fn decode(
     name: &str,
     dir: &Path,
@@ -240,7 +240,8 @@ impl Reader<'_> {
         entries.into_iter().map(|(name, value, _)| (name, value)).collect()
     }
 
-    /// Reads an object as JSON documents by name.
+    /// Reads an attribute whose value is an object: name, JSON document and source range for each of its members. Empty if the attribute is
+    /// not set or invalid.
     fn entries(&mut self, content: &Content<'_>, name: &str) -> Vec<(String, Json, Range)> {
         let Some(attribute) = content.attribute(name) else {
             return Vec::new();

@@ -19,7 +19,7 @@ pub const SUFFIX: &str = ".acctest.hcl";
 /// Name of the check that runs after the objects are destroyed. Results list it among the steps.
 pub const DESTROYED: &str = "destroyed";
 
-/// A file: one sequence of steps on one state.
+/// File with acceptance tests: one sequence of steps on one state, and sweepers.
 #[derive(Debug)]
 pub struct AcceptanceFile {
     /// Path as it is shown.
@@ -33,7 +33,7 @@ pub struct AcceptanceFile {
     pub init: bool,
     /// Environment variables without which the steps are skipped.
     pub skip_unless: Vec<String>,
-    /// Configuration of all steps.
+    /// Source range of the configuration that is part of every step's configuration.
     pub config: Option<Range>,
     pub variables: BTreeMap<String, Json>,
     pub steps: Vec<Step>,
@@ -88,7 +88,7 @@ pub struct Step {
     pub expect_error: Option<(Regex, Range)>,
     /// Set if a plan after the step must have changes. Otherwise it must have none.
     pub non_empty_plan: Option<Range>,
-    /// Actions of all objects that the plan changes.
+    /// Expected actions by address. All other objects must stay unchanged.
     pub actions: Option<(BTreeMap<String, String>, Range)>,
     /// Checks of planned objects.
     pub planned: Vec<ObjectCheck>,
@@ -152,7 +152,7 @@ pub(super) fn configuration_files(dir: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Returns the path of a file in a step's directory for messages. Both are relative to the directory of the test file.
+/// Returns the path of a file in a step's directory, for messages. `directory` is relative to the directory of the test file.
 pub(super) fn shown_path(test: &Range, directory: &str, file: &str) -> String {
     let parent = test.file.rsplit_once('/').map_or("", |(parent, _)| parent);
     format!("{parent}/{directory}/{file}")

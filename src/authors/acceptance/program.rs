@@ -36,7 +36,7 @@ impl Program {
     /// Finds a program by its path or in PATH, and reads its version from its output.
     ///
     /// # Errors
-    /// There is no such program, or it prints no version.
+    /// There is no such program, it fails, or it prints no version.
     pub async fn find(name: &str) -> Result<Program, Diagnostic> {
         let failed =
             |why: String| Diagnostic::error("No such program", format!("The program {name} cannot be used: {why}."));
@@ -99,10 +99,10 @@ pub struct Workspace<'w> {
 }
 
 impl<'w> Workspace<'w> {
-    /// Creates the directory.
+    /// Creates the directory, with the CLI configuration.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The directory cannot be created or written.
     pub fn create(
         program: &'w Program,
         tested: Tested<'_>,
@@ -189,7 +189,7 @@ impl<'w> Workspace<'w> {
     /// Runs the program with arguments.
     ///
     /// # Errors
-    /// It cannot be started, or an interrupt has ended it.
+    /// The program cannot be started, or a second interrupt has ended it.
     pub async fn program(&self, arguments: &[&str]) -> Result<Ran, NotRun> {
         let mut command = Command::new(&self.program.path);
         command
@@ -210,7 +210,7 @@ impl<'w> Workspace<'w> {
     /// Runs a command of the test in the working directory.
     ///
     /// # Errors
-    /// It cannot be started, or an interrupt has ended it.
+    /// The command cannot be started, or a second interrupt has ended it.
     pub async fn command(&self, words: &[String]) -> Result<Ran, NotRun> {
         let (name, arguments) = words
             .split_first()
@@ -291,7 +291,7 @@ impl Ran {
         found
     }
 
-    /// Returns an error with the end of the output.
+    /// Returns an error with the end of standard error, or of standard output if nothing was written to standard error.
     #[must_use]
     pub fn failure(&self, summary: &str) -> Diagnostic {
         let text = if self.stderr.trim().is_empty() {
@@ -303,7 +303,7 @@ impl Ran {
     }
 }
 
-/// Removes the frames around diagnostics.
+/// Returns the last 30 lines of a text that are not empty, without the frames around diagnostics.
 fn plain(text: &str) -> String {
     let lines = text
         .lines()

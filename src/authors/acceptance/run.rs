@@ -70,7 +70,7 @@ impl Told<'_> {
         }
     }
 
-    /// Records the start of a run.
+    /// Shows the start of a run, unless the events of the file are kept. Returns the time of the start.
     fn begins(&self, run: usize) -> SystemTime {
         if self.kept.is_none() {
             self.view.event(&Event::RunBegins(self.of, run));
@@ -180,7 +180,7 @@ pub async fn run(acceptance: Acceptance<'_>) -> SuiteResult {
         }
     }
     if acceptance.stop.is_requested() {
-        // Some steps were skipped, so the result must not be a success.
+        // Steps may have been skipped, so the result must not be a success.
         result.status = result.status.max(Status::Error);
     }
     result
@@ -265,7 +265,7 @@ fn rules(step: &Step) -> Vec<CheckRule> {
         .collect()
 }
 
-/// Returns the first variable that is unset.
+/// Returns the first of these environment variables that is not set.
 fn missing<'v>(acceptance: &Acceptance<'_>, names: &'v [String]) -> Option<&'v String> {
     names.iter().find(|name| acceptance.environment.get(name).is_none())
 }

@@ -16,13 +16,13 @@ use super::conditions::Conditions;
 use super::file::{AcceptanceFile, Import, Operation, Step, StepConfig, configuration_files, masked, shown_path};
 use super::program::{NotRun, Ran, Workspace};
 
-/// File with the configuration of the test file.
+/// File in the working directory with the configuration from the test file.
 const CONFIG: &str = "acceptance.tf";
 const VARIABLES: &str = "acceptance.auto.tfvars.json";
 const PLAN: &str = "acceptance.tfplan";
 const IMPORTED: &str = "import.tfstate";
 
-/// Status of `plan -detailed-exitcode` if there are changes.
+/// Exit status of `plan -detailed-exitcode` if there are changes.
 const CHANGES: i32 = 2;
 
 /// Steps of a file in a workspace.
@@ -322,7 +322,8 @@ impl<'s> Steps<'s> {
         Ok(Objects::of_state(&self.document(arguments).await?))
     }
 
-    /// Imports an object into a state of its own, and compares it.
+    /// Imports an object into a state of its own, and compares it with the object in the state of the step. If the import is expected to
+    /// fail, only its error is checked.
     async fn import(&self, import: &Import, problems: &mut Diagnostics) -> Result<(), Ended> {
         let address = &import.address;
         let id = match &import.id {

@@ -199,7 +199,7 @@ async fn upgrades(running: &mut Running<'_>, schema: &ProviderSchema, report: &m
     found.conclude(report, "objects of the current version are taken as they are");
 }
 
-/// Configures the provider; returns false if it is not configured.
+/// Configures the provider; returns false if there is no configuration for it, or if it refuses the configuration.
 async fn configure(running: &mut Running<'_>, schema: &ProviderSchema, report: &mut Report) -> bool {
     const NAME: &str = "plans and imports";
     let block = &schema.provider.block;

@@ -88,7 +88,7 @@ impl Report {
     }
 }
 
-/// Starts the provider as a host does, for requests with values.
+/// Function that starts the provider as a host does, for requests with values.
 pub type StartProvider<'a> = dyn Fn() -> Result<Arc<dyn Provider>, Diagnostics> + 'a;
 
 /// Provider to check.
@@ -137,7 +137,7 @@ async fn described(subject: &Subject<'_>) -> Result<Arc<ProviderSchema>, Diagnos
     }
 }
 
-/// Returns diagnostics as one line each.
+/// Joins diagnostics to one line.
 fn text(problems: &Diagnostics) -> String {
     let lines = problems.0.iter().map(|problem| {
         let detail: Vec<&str> = problem.detail.split_whitespace().collect();

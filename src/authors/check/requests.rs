@@ -14,12 +14,12 @@ pub fn start<'a>(subject: &'a Subject<'_>, protocols: &'a [u32]) -> Start<'a> {
     }
 }
 
-/// Returns the service of the provider's protocol.
+/// Returns the name of the gRPC service in the provider's protocol version.
 pub fn service(probe: &Probe) -> String {
     format!("tfplugin{}.Provider", probe.protocol)
 }
 
-/// Describes a refusal, or an answer that was not received.
+/// Describes the outcome of a request, as a sentence.
 pub fn described(method: &str, answer: &Answer) -> String {
     match answer {
         Answer::Message(_) => format!("{method} was answered."),

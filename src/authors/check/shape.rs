@@ -42,7 +42,7 @@ struct Found {
     undescribed: Vec<String>,
 }
 
-/// Place of a block: the kind of its schema, and the path to it.
+/// Place of a block: the kind of its schema, the path to it, and the reserved names that its attributes must not have.
 #[derive(Clone)]
 struct Place<'a> {
     kind: &'static str,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cty::{Type, Value};
 use schema::{AttributeSchema, AttributeType, BlockSchema, NestedBlock, Nesting};
 
-/// Attributes of a made-up object beside the required arguments.
+/// Selection of the attributes that are set in a sample object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// The required arguments only, as in a minimal configuration.

@@ -261,7 +261,7 @@ fn nested_block<'s>(name: &str, schema: &'s NestedBlock, path: &[&str]) -> Row<'
     }
 }
 
-/// Returns true if a configuration can set nothing in a block.
+/// Returns true if a block has attributes or nested blocks, and a configuration can set none of them.
 fn is_read_only(block: &BlockSchema) -> bool {
     let mut attributes = block.attributes.values();
     let is_empty = block.attributes.is_empty() && block.blocks.is_empty();

@@ -46,7 +46,8 @@ impl Build<'_> {
     /// Builds the executables. The messages of cargo go to standard error.
     ///
     /// # Errors
-    /// A target is not installed, or the project does not compile.
+    /// A target is unknown or not installed, rustc or cargo cannot be started, the project does not compile, or it has no or several
+    /// executables of a provider.
     pub fn run(&self) -> Result<Executables, BuildError> {
         self.check_targets()?;
         let mut found = Executables::default();

@@ -180,7 +180,7 @@ const COMPACT_WARNINGS: &str = "compact-warnings";
 
 const JSON_INTO: &str = "json-into";
 
-/// Flag of commands that write states without a plan. Its value is in the session.
+/// Name of the flag `-ignore-remote-version` of commands that write states without a plan. Its value is in the session.
 pub const IGNORE_REMOTE_VERSION: &str = "ignore-remote-version";
 
 impl Flags<'_> {
@@ -255,7 +255,7 @@ impl Flags<'_> {
     }
 }
 
-/// Returns the value of `-json-into`, or `None` for commands without the flag.
+/// Returns the value of `-json-into`; `None` if the flag is not set, or the command does not have it.
 #[must_use]
 pub fn json_into(matches: &ArgMatches) -> Option<&str> {
     matches

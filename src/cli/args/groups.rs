@@ -214,7 +214,7 @@ impl FromFlags for ModeFlags {
     }
 }
 
-/// Flags that limit a plan to a part of the configuration.
+/// Flags that limit a plan to a part of the configuration, and `-strict-addresses`.
 #[derive(Debug, Default)]
 pub struct TargetFlags {
     pub target: Vec<String>,

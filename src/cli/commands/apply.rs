@@ -114,7 +114,7 @@ pub struct Work<'a> {
     pub verb: Verb,
     /// Path of the saved plan that is applied, if there is one.
     pub saved: Option<&'a str>,
-    /// True if a destroy run may forget objects in OpenTofu mode.
+    /// True if a destroy run that forgets objects is a success in OpenTofu mode (`-suppress-forget-errors`).
     pub suppress_forget_errors: bool,
 }
 
@@ -163,7 +163,7 @@ fn saved(session: &Session, work: &Work<'_>, path: &str) -> Result<Outcome, Fail
     perform(session, work, operation, &saved.plan, Diagnostics::new())
 }
 
-/// Runs the operation on the server, if the workspace's operations run there.
+/// Runs the operation on the server, if the workspace's operations run there; otherwise returns `None`.
 fn remote(
     session: &Session,
     work: &Work<'_>,

@@ -124,7 +124,7 @@ impl Kind {
     }
 }
 
-/// Input of a graph: configuration, state, plan and variables.
+/// Input of a graph: configuration, state, plan, schemas and variables.
 pub(super) struct Subject {
     pub project: Project,
     pub state: State,

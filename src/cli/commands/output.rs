@@ -174,7 +174,8 @@ pub fn listing(state: &State, shown: Shown) -> String {
     out
 }
 
-/// Returns a state with the outputs only, if the state is on a server that returns outputs separately.
+/// Returns a state with the outputs only, if the state is on a server that returns outputs separately; `None` otherwise, and if the
+/// configuration has errors.
 fn outputs_alone(session: &Session) -> Result<Option<State>, Failure> {
     if !hosted::workspace::may_be(session.env.data_dir()) {
         return Ok(None);

@@ -165,7 +165,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     operation.finish(Ok(outcome))
 }
 
-/// Makes the plan on the server, if the workspace's operations run there.
+/// Makes the plan on the server, if the workspace's operations run there; otherwise returns `None`.
 fn remote(
     session: &Session,
     arguments: &Arguments,

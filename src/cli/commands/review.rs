@@ -38,7 +38,7 @@ pub(super) enum Decision {
     Cancelled,
 }
 
-/// Plan that waits for its approval.
+/// Plan that waits for its approval, with the operation and the options that it was made with.
 pub(super) struct Review<'a> {
     pub session: &'a Session,
     pub operation: &'a Operation<'a>,
@@ -48,7 +48,8 @@ pub(super) struct Review<'a> {
 }
 
 impl Review<'_> {
-    /// Prompts until the user answers yes or no.
+    /// Prompts until the user approves, cancels or excludes an object. Only the answer "yes" approves; any answer that is not one of the
+    /// commands cancels. Without a terminal, every answer other than "yes" cancels.
     pub(super) fn answer(&self, question: &str, explanation: &str) -> Result<Decision, Failure> {
         let ui = &self.session.ui;
         let style = ui.style();

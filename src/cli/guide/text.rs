@@ -73,7 +73,8 @@ fn table(head: &[String], rows: &[Vec<String>], style: Style, width: usize, out:
     }
 }
 
-/// Computes the column widths: each column gets the width that it needs. If the table would be too wide, the widest columns get less.
+/// Computes the column widths: each column gets the width that it needs. If the table would be too wide, the widest columns get less,
+/// but not less than [`NARROWEST`].
 fn widths(head: &[String], rows: &[Vec<String>], width: usize) -> Vec<usize> {
     let longest = |at: usize| {
         let cells = rows.iter().map(|cells| cells.get(at)).chain([head.get(at)]);

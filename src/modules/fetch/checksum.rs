@@ -126,7 +126,7 @@ impl Checksum {
     }
 
     /// Returns the checksum of a file from a list in the format of `sha256sum` (or similar programs) or of BSD;
-    /// `None` if the list has none.
+    /// `None` if the list has no checksum for the file.
     fn in_list(list: &str, name: &str) -> Option<Checksum> {
         let base = |path: &str| {
             // `*` marks a file that was read as binary.

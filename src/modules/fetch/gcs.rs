@@ -1,4 +1,4 @@
-//! Google Cloud Storage, by its JSON interface.
+//! Downloads from Google Cloud Storage, by its JSON API.
 //!
 //! The token comes from the environment, from the file of application default credentials, or from the machine's metadata
 //! service. Without any, requests are anonymous.
@@ -193,7 +193,7 @@ async fn object(
     .await
 }
 
-/// Returns a token from the first source that has one.
+/// Returns a token from the first source that has one; `None` if no source has one.
 async fn token(client: &Client, environment: &Environment) -> Result<Option<Token>, FetchError> {
     let get = |name: &str| environment.get(name);
     if let Some(token) = get("GOOGLE_OAUTH_ACCESS_TOKEN") {

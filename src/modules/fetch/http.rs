@@ -54,7 +54,7 @@ pub(super) async fn save(mut response: Response, to: &Path, limits: &Limits) -> 
     }
 }
 
-/// Remaining bytes and entries of a directory of objects.
+/// Numbers of bytes and files of a directory of objects that may still be downloaded.
 pub(super) struct Budget {
     limits: Limits,
     bytes: u64,

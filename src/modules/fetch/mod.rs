@@ -273,7 +273,7 @@ async fn hg(url: &Url, to: &Path) -> Result<(), FetchError> {
     command.args(["clone", "--quiet"]);
     if let Some(revision) = &revision {
         command.args(["--updaterev", revision]);
-        // git would read such a revision as an option.
+        // hg could read such a revision as an option.
         if revision.starts_with('-') {
             return Err(FetchError::Revision(revision.clone()));
         }

@@ -21,11 +21,12 @@ const VALID: Duration = Duration::from_secs(3600);
 const NEARBY: Duration = Duration::from_secs(2);
 const ANSWER_LIMIT: u64 = 16 << 20;
 
-/// Characters to percent-encode in signed URLs: all except the unreserved characters of RFC 3986.
+/// Characters to percent-encode in the query of a signed URL: all except the unreserved characters of RFC 3986.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// Characters to percent-encode in the path of a signed URL: those of [`PART`], but not the slash.
 const PATH: &AsciiSet = &PART.remove(b'/');
 
-/// Object, or directory of objects.
+/// Location of an object or of a directory of objects, with the credentials for it; `None` for anonymous requests.
 struct S3Location {
     parsed: Parsed,
     credentials: Option<Credential>,
@@ -303,7 +304,8 @@ fn explained(place: &S3Location, error: net::Error) -> FetchError {
     FetchError::request(error, hint)
 }
 
-/// Returns credentials from the first source that has some.
+/// Returns credentials from the first source that has some; `None` if no source has any. A profile that the user names and that has
+/// none is an error.
 async fn credentials(client: &Client, url: &Url) -> Result<Option<Credential>, FetchError> {
     let query: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
     let environment = &client.settings().environment;

@@ -1,4 +1,4 @@
-//! Reading the CLI configuration.
+//! Tests of reading the CLI configuration.
 
 use super::*;
 

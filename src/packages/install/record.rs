@@ -31,7 +31,8 @@ pub(super) fn unmanaged(reattached: &BTreeSet<Provider>) -> Option<Diagnostic> {
     })
 }
 
-/// Writes the lock file if its entries changed. Returns whether it was created, and whether it was written at all.
+/// Writes the lock file if its versions or checksums changed. If it is read-only, other versions are an error, and new checksums a
+/// warning. Returns whether the file was created, and whether it was written at all.
 pub(super) fn record(
     new_lock: &LockFile,
     lock: &LockFile,

@@ -156,7 +156,7 @@ impl Certificate {
         self.fingerprint().split_off(24)
     }
 
-    /// Returns true if a signature of a document is by this key or one of its signing subkeys.
+    /// Returns true if a signature of a document is by one of the certificate's keys that may sign documents.
     #[must_use]
     pub fn has_signed(&self, document: &[u8], signature: &Signature) -> bool {
         let document = match signature.kind {

@@ -123,7 +123,8 @@ impl Signature {
                     dated = true;
                 }
                 3 if is_signed => self.lifetime = Some(content.number(4)? as u64).filter(|seconds| *seconds > 0),
-                // These hints need not be signed, because the issuer's key verifies the signature anyway.
+                // The key ID (16) and the fingerprint (33) of the issuer need not be signed, because the issuer's key verifies the
+                // signature anyway.
                 16 => self.issuer = content.take(8)?.try_into().ok(),
                 33 if content.byte()? == 4 => {
                     self.issuer = content.take(20)?.get(12..).and_then(|id| id.try_into().ok());

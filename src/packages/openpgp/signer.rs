@@ -18,8 +18,9 @@ const USER: &[u8] = b"Monoform providers serve";
 /// Creation time of the key: the beginning of 2024. It never expires.
 const CREATED: u32 = 1_704_067_200;
 
-/// Signature types: over documents, and over a key and its user ID.
+/// Type of signatures over documents.
 const DOCUMENT: u8 = 0x00;
+/// Type of signatures over a key and its user ID.
 const CERTIFICATION: u8 = 0x13;
 
 #[derive(Debug)]

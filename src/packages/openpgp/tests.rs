@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// GnuPG with an empty home directory; none, with a message, if it is not installed.
+/// GnuPG with an empty home directory. `Gnupg::new` prints a message and returns `None` if `gpg` is not installed.
 struct Gnupg(tempfile::TempDir);
 
 impl Gnupg {

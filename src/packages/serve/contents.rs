@@ -20,7 +20,7 @@ use zip::write::SimpleFileOptions;
 use crate::openpgp::SigningKey;
 use crate::{discovery, hash, mirror_archives, packed};
 
-/// Limit of archives that are made, and of packages that are hashed, at the same time.
+/// Limit of concurrent jobs, each of which makes an archive or computes a checksum.
 const AT_ONCE: usize = 2;
 
 /// Source of the served packages.
@@ -203,7 +203,7 @@ impl Shelf {
         (out, left_out)
     }
 
-    /// Returns the `h1:` checksum of a package, for the documents of a mirror.
+    /// Returns the checksum of a package for the documents of a mirror: `zh:` for an archive of the mirror, `h1:` for other packages.
     pub(super) async fn hash(self: &Arc<Shelf>, place: &PackageLocation) -> io::Result<String> {
         self.known(place, |shelf| &shelf.hashes, Shelf::new_hash).await
     }

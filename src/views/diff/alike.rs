@@ -8,14 +8,15 @@ use super::sequence::{self, Item as _, Step};
 /// Least similarity at which an old and a new element count as one element that changed.
 const LEAST: f64 = 0.5;
 
-/// Limit of the comparisons between two runs of elements. Longer ones are paired by position.
+/// Limit of the comparisons between two runs of elements. In longer runs, elements of lists are paired by position, and different
+/// elements of sets are not paired.
 const LIMIT: usize = 10_000;
 
-/// Returns the steps from one list to the other: equal elements stay, and between them each old element is paired with the
-/// most similar new one, without a change of the order.
+/// Returns the steps from one list to the other. Equal elements are matched. Between them, similar elements are paired in order, with
+/// the greatest sum of similarities; the others are removed or added.
 pub(super) fn lists(before: &[Value], after: &[Value]) -> Vec<Step> {
     let mut steps = Vec::with_capacity(before.len().max(after.len()));
-    // Elements that occur on both sides are paired; between them, all others are on one side only.
+    // These steps pair equal elements only; between them, every element is on one side.
     let all = sequence::pair_up(before, after, |_| false);
     let (mut olds, mut news) = (Vec::new(), Vec::new());
     for step in all {
@@ -34,8 +35,8 @@ pub(super) fn lists(before: &[Value], after: &[Value]) -> Vec<Step> {
     steps
 }
 
-/// Returns the steps from one set to the other: the old elements in order, each with its equal or else with the most similar
-/// new one, then the other new ones.
+/// Returns the steps from one set to the other. Each old element, in order, is paired with its equal, or else with the most similar
+/// new element that is left, if that is similar enough. The other new elements follow.
 pub(super) fn sets(before: &[Value], after: &[Value]) -> Vec<Step> {
     let mut steps = sequence::match_sets(before, after);
     let mut news: Vec<usize> = steps.iter().filter(|s| s.0.is_none()).filter_map(|s| s.1).collect();

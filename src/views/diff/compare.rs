@@ -1,7 +1,7 @@
 //! Comparison of two values, as a tree of their parts that is ready to be rendered.
 //!
-//! There are two kinds of comparison. If the schema has a type, it decides how parts pair up. Otherwise (an attribute of type
-//! `any`, an output value) the content decides, as if both values were JSON documents.
+//! There are two kinds of comparison. If the schema has a type, it decides how parts pair up. Otherwise (an attribute of the dynamic
+//! type, an output value) the content decides, as if both values were JSON documents.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -424,8 +424,8 @@ fn nested_attribute<'v>(pair: &Pair<'v>, nested: &'v NestedObject) -> Node<'v> {
     }
 }
 
-/// Pairs up the nested objects or blocks of a list, which have no keys. Pairing by position would show all later elements as
-/// changed if one is removed.
+/// Pairs up the nested objects or blocks of a list, which have no keys: by similarity, or by position as in Terraform. By position, all
+/// later elements are shown as changed if one is removed.
 fn positions(pair: &Pair<'_>) -> Vec<sequence::Step> {
     let (before, after) = pair.sequences();
     match pair.alike {

@@ -145,8 +145,8 @@ impl Writer<'_> {
         self.text.ink(Ink::Reset).push("\n");
     }
 
-    /// Writes the drift that may have led to planned changes; in a refresh-only plan, all drift. Returns
-    /// true if any was written.
+    /// Writes the drift that may have led to planned changes, if there are any; in a refresh-only plan, all drift.
+    /// Returns true if drift was written.
     fn drift(&mut self, nothing_planned: bool) -> bool {
         let refresh_only = self.plan.mode == Mode::RefreshOnly;
         if nothing_planned && !refresh_only {

@@ -66,7 +66,7 @@ pub(super) enum Body<'v> {
     WriteOnly,
 }
 
-/// Properties of a sensitive value that may be shown.
+/// Properties of a sensitive value that are shown even if the value itself is hidden.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Secret {
     /// Action on the value itself.

@@ -30,7 +30,7 @@ fn result(result: &CheckResult) -> Json {
         .into()
 }
 
-/// Returns the module of a variable, an output or a check: its address without the last two steps.
+/// Returns the module of a variable, an output or a check: its address without the last two steps; `None` for the root module.
 fn module_of(address: &str) -> Option<&str> {
     let (rest, _name) = address.rsplit_once('.')?;
     rest.rsplit_once('.').map(|(module, _kind)| module)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use super::Object;
 
 /// Returns the content of a value; marks are ignored. Unknown parts are left out of objects and maps, and null in sequences.
-/// Returns `None` if nothing is known.
+/// Returns `None` if the value itself is unknown.
 pub fn known_part(value: &Value) -> Option<Json> {
     match value.kind() {
         Kind::Unknown(_) => None,

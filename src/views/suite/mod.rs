@@ -65,8 +65,8 @@ pub fn comparison(comparison: &Comparison, style: Style) -> String {
     out
 }
 
-/// Compares lines by position. Returns runs of lines that differ, first those of the left side, then those of the right; empty if
-/// all are equal.
+/// Compares lines by position. Returns all lines with a sign, or nothing if all are equal. Equal lines have the sign ' '. In a run of
+/// different lines, those of the left side ('-') come first, then those of the right ('+').
 fn differences<'t>(left: &'t str, right: &'t str) -> Vec<(char, &'t str)> {
     let mut out = Vec::new();
     let (left, right): (Vec<&str>, Vec<&str>) = (left.lines().collect(), right.lines().collect());

@@ -48,7 +48,7 @@ pub struct Mistake {
     pub reason: String,
 }
 
-/// Names that an expression can refer to.
+/// Fields and item that an expression can refer to, and the directory that its functions read.
 struct Scope<'a> {
     /// The project's directory, which paths of files are relative to.
     root: &'a Path,

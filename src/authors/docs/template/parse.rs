@@ -123,7 +123,7 @@ struct Parser<'t> {
 
 /// End of a sequence of nodes.
 enum End {
-    /// The template.
+    /// End of the template.
     Text,
     /// `end` or `else`.
     Word(&'static str, usize),
@@ -200,8 +200,8 @@ fn unended(word: &str, line: usize) -> Mistake {
     }
 }
 
-/// Parses a pipeline. A call in parentheses is an argument that is evaluated before: it becomes the first command of a pipeline,
-/// which is enough for `(not .Field)` as the last argument.
+/// Parses a pipeline. A call in parentheses is supported only as the last argument, as in `and .A (not .B)`: it is rewritten to the
+/// pipeline `not .B | and .A`.
 fn pipeline(text: &str, line: usize) -> Result<Call, Mistake> {
     let mistake = |reason: String| Mistake { line, reason };
     let text = text.trim();

@@ -12,7 +12,8 @@ use crate::session::Surroundings;
 /// Comment that marks the line in a startup file as written by this program.
 const MARK: &str = "# completion, by -install-autocomplete";
 
-/// Returns the startup file of a shell, below the home directory: the first candidate that exists, or whose directory exists.
+/// Returns the startup file of a shell, below the home directory: the first candidate that exists. For fish, it is a file of its own
+/// below the configuration directory. `None` if there is no such file or directory.
 fn file(shell: Shell, home: &Path, command: &str) -> Option<PathBuf> {
     let candidates: &[&str] = match shell {
         Shell::Bash => &[".bashrc", ".bash_profile"],

@@ -325,7 +325,7 @@ fn arguments(out: &mut String, block: &BlockSchema, width: usize) {
     }
 }
 
-/// Attribute or nested block.
+/// Description of an attribute or nested block.
 pub(super) struct Argument {
     /// Name, prefixed by those of the enclosing blocks.
     pub label: String,

@@ -76,7 +76,7 @@ pub(super) fn install(
     Ok(installed)
 }
 
-/// Returns true if a package was downloaded that the lock file does not have yet.
+/// Returns true if the lock file had no entry for the provider, and its package was downloaded or linked from the plugin cache.
 fn is_new(outcome: &Outcome) -> bool {
     outcome.locked.is_none() && matches!(outcome.how, Some(Provenance::Installed(_) | Provenance::Cached))
 }

@@ -15,7 +15,7 @@ pub(super) struct Gathered {
     pub configurations: Vec<ConfigurationContents<'static>>,
 }
 
-/// Options for collecting the contents.
+/// Options for collecting the contents of a pack.
 pub(super) struct Gathering<'g> {
     pub arguments: &'g Arguments,
     pub platforms: &'g [Platform],

@@ -95,7 +95,7 @@ impl Executable {
         })
     }
 
-    /// Returns the address that the bare name implies, for messages.
+    /// Returns the provider address that the bare name implies: `hashicorp/NAME`.
     fn address(&self) -> Provider {
         Provider::default_for(self.name.as_str())
     }

@@ -147,7 +147,7 @@ fn skipped(session: &Session, provider: &Provider) {
     ));
 }
 
-/// Providers that are installed in plugin directories of the user.
+/// Context for mirroring providers that are installed in plugin directories of the user.
 struct Installed<'a> {
     catalog: &'a packages::Catalog,
     client: &'a net::Client,

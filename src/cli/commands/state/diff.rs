@@ -69,7 +69,7 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(lines.into_iter().fold(Outcome::success(), Outcome::and_line))
 }
 
-/// Parts of an object or an output that are compared: the values by name, and the names of those that are sensitive.
+/// Parts of an object or an output that are compared: the values by name, the names of those that are sensitive, and private data.
 #[derive(Default, PartialEq)]
 struct Entry {
     values: BTreeMap<String, Json>,

@@ -200,7 +200,7 @@ struct Job {
     reply: oneshot::Sender<Answer>,
 }
 
-/// Sends the requests of clients to the thread that has the backend.
+/// Request handler that checks the credentials of clients, and sends their requests to the thread that has the backend.
 struct Queue {
     /// Jobs; `None` ends the receiving loop.
     jobs: mpsc::Sender<Option<Job>>,

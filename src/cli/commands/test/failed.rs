@@ -21,7 +21,7 @@ fn path(session: &Session) -> PathBuf {
     Path::new(session.env.data_dir()).join("failed_tests.json")
 }
 
-/// Returns the files that failed.
+/// Returns the names of the test files in the record; none if there is no record.
 ///
 /// # Errors
 /// The record cannot be read.

@@ -46,7 +46,8 @@ fn stem(file: &str, key: &str) -> String {
     stem
 }
 
-/// Writes a leftover state file whose name begins with `stem`, and returns its path.
+/// Writes a leftover state file whose name begins with `stem`, and returns its path. It is an error if all [`MOST_LEFTOVERS`] names
+/// are taken.
 fn keep(stem: &str, state: &State, codec: &Codec) -> Result<PathBuf, Diagnostics> {
     // Leftovers of earlier suites must not be overwritten.
     let free = (1..=MOST_LEFTOVERS)

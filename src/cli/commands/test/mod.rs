@@ -245,7 +245,7 @@ fn files_of_tests(dir: &str) -> Vec<VariableFlag> {
         .collect()
 }
 
-/// Runs the loaded files. Returns whether an interrupt has ended the run.
+/// Runs the loaded files. Returns the outcome, and true if an interrupt has ended the run.
 fn execute(
     session: &Session,
     arguments: &Arguments,
