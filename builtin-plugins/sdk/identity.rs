@@ -12,7 +12,7 @@ use crate::schema::Compiled;
 pub struct IdentityAttribute {
     /// Name of the attribute, in the model and in the identity.
     pub name: &'static str,
-    /// True if an import by identity must set the attribute; otherwise it may.
+    /// True if an import by identity must set the attribute; false if the import may omit it.
     pub required_for_import: bool,
     /// Description of the attribute for users.
     pub description: &'static str,
@@ -27,8 +27,8 @@ pub fn identity_type(schema: &Compiled, identity: &[IdentityAttribute]) -> Type 
     )
 }
 
-/// Returns the identity of an object from its state or plan; `None` unless all of it is known and all attributes required for import are
-/// set.
+/// Returns the identity of an object from its state or plan. `None` if the resource has no identity, a part of the identity is unknown, or
+/// an attribute required for import is null.
 pub fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Option<Value> {
     if identity.is_empty() {
         return None;

@@ -169,7 +169,7 @@ pub trait Resource: Send + Sync + 'static {
         Ok(state)
     }
 
-    /// Converts the state of a resource of another type; `None` if this type is not supported.
+    /// Converts the state of a resource of another type; `None` if the type of the source is not supported.
     async fn move_from(&self, _source: MoveSource, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
         Ok(None)
     }
@@ -201,7 +201,7 @@ impl<M: Model> Upgrader<M> {
     }
 }
 
-/// The state of a resource of another type.
+/// An object of another resource type that a `moved` block names: its state and identity, and the provider and type that stored them.
 #[derive(Clone, Debug)]
 pub struct MoveSource {
     /// Full address of the provider that stored the state.

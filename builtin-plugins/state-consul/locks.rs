@@ -238,7 +238,7 @@ impl Locks {
         }
     }
 
-    /// Releases the lock of a state, even if another program holds it.
+    /// Releases the lock with this ID, even if another program holds it.
     pub async fn unlock(&self, path: &str, id: &str) -> Result<()> {
         match self.take_held(path, id) {
             Some(held) => self.release(path, held).await,
@@ -280,7 +280,7 @@ impl Locks {
         }
     }
 
-    /// Ends the session of another program, and removes its keys.
+    /// Ends the session of another program that holds the lock, and removes the keys of the lock.
     async fn force(&self, path: &str, id: &str) -> Result<()> {
         let kv = &self.kv;
         let pair = kv.get(RELEASING, &key(path)).await?;

@@ -183,8 +183,8 @@ impl Client {
     }
 }
 
-/// Object that locks a state. The service cannot create an object only if it does not exist. So the program first creates a tag, which only
-/// one program can do.
+/// Object that locks a state. The service has no condition under which an existing object is not overwritten. So the program first creates
+/// a tag, which only one program can do.
 struct LockObject<'c> {
     client: &'c Client,
     object: String,

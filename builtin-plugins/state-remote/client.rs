@@ -59,7 +59,7 @@ pub(crate) struct Client {
     known: Mutex<HashMap<String, Known>>,
 }
 
-/// What this client knows about a workspace.
+/// Cached information on a workspace: its lock, its last state, and whether a write has failed.
 #[derive(Clone)]
 struct Known {
     workspace: Workspace,

@@ -2,8 +2,8 @@
 //!
 //! A lock can be lost while its program is still running: `force-unlock` releases it, or a session expires. [`Guarded`] turns a
 //! [`LockedStore`] into a state client that checks for this before each write. It asks the service whether the lock is still its own. If
-//! the service has conditional writes, the write also requires that the state is the one that was read or written last. After a refused
-//! write, all others are refused until the lock is taken again.
+//! the service has conditional writes, the write also requires that the state is the one that was read or written last. Once the lock is
+//! found to be lost, all writes are refused until it is taken again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use trust::Verifier;
 
-/// Reason why certificates or a key cannot be used.
+/// Reason why TLS settings cannot be used: an authority, the server name, or the client certificate or its key is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error(transparent)]

@@ -13,8 +13,10 @@ use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, Reading, name_of, split, tree};
 use crate::{Error, Result};
 
-/// Maximum numbers of requests in flight and of open files.
+/// Maximum number of requests in flight.
 const REQUESTS: usize = 64;
+
+/// Maximum number of open files.
 const FILES: usize = 32;
 
 /// Default number of bytes in a write request. With its header, this is the usual maximum of an SSH packet.

@@ -160,7 +160,8 @@ impl Compiled {
         }
     }
 
-    /// Builds an object with these attributes; all other attributes and blocks are empty.
+    /// Builds an object with these attributes; all other members have the value for members that the configuration does not set
+    /// ([`CompiledMember::absent`]).
     #[doc(hidden)]
     pub fn object_with(&self, given: &BTreeMap<&str, Value>) -> Value {
         let values = self.members.iter().zip(self.object.attributes()).map(|(member, a)| {

@@ -32,7 +32,7 @@ pub struct MovedObject {
     pub identity_schema_version: i64,
 }
 
-/// The answer to a change of an object.
+/// The answer to a request that reads, plans, applies, imports or moves an object.
 #[derive(Debug, Default)]
 pub struct Changed {
     pub state: Option<Wire>,

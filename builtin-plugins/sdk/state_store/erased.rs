@@ -136,7 +136,7 @@ fn coerce(block: &Block, config: &Value, path: &str) -> Result<Value> {
         let ty = nested.block.ty();
         let value = match (nested.nesting, given) {
             (Nesting::Single, None) => Value::null(ty),
-            // A missing group is an empty object instead of null: all of its attributes are null or empty.
+            // A missing group is an empty object instead of null: its attributes are null, and its blocks are empty.
             (Nesting::Single | Nesting::Group, given) => {
                 let none = Value::null(ty);
                 coerce(&nested.block, given.copied().unwrap_or(&none), &place)?
