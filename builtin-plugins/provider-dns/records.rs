@@ -12,7 +12,7 @@ use monoform_sdk::{
 use crate::exchange::{Client, Failure};
 use crate::text::{self, NameError, TextError};
 
-/// Attributes that all record sets have.
+/// Model of a record set, with access to the attributes that all record sets have.
 pub(crate) trait RecordModel: Model {
     /// Returns the zone, the name below it (empty for the zone itself), and the TTL.
     fn place(&self) -> Owner<'_>;

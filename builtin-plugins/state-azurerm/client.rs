@@ -20,7 +20,7 @@ use crate::login::For;
 use crate::manager::Manager;
 use crate::settings::{How, Settings};
 
-/// Metadata of a blob that names the holder of its lease, as in Terraform.
+/// Name of the metadata entry of a blob that has the lock info of the lease's holder, as in Terraform.
 const LOCK_INFO: &str = "terraformlockid";
 const METADATA: &str = "x-ms-meta-";
 

@@ -31,7 +31,7 @@ pub(crate) struct Cloud {
 }
 
 impl Cloud {
-    /// Returns an identity that remains valid for some minutes.
+    /// Returns the cached identity, or finds it again if it expires within five minutes.
     pub async fn identity(&self) -> Result<Identity> {
         // The lock is held during the search, so that concurrent requests wait for its result.
         let mut current = self.current.lock().await;

@@ -15,8 +15,10 @@ use crate::cloud::Cloud;
 use crate::settings::Settings;
 use crate::table::{IsThere, Table};
 
-/// Columns of the table.
+/// Column with the lock info, in the row of a lock.
 const INFO: &str = "Info";
+
+/// Column with the MD5, in the row of a checksum.
 const DIGEST: &str = "Digest";
 
 /// Client for a bucket with states.

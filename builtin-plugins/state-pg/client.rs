@@ -382,7 +382,7 @@ impl LockedStore for Client {
 
     async fn unlock(&self, workspace: &str, _id: &str) -> Result<()> {
         let mut session = self.session.lock().await;
-        // A lock can be released only by its own session, and ends with it.
+        // A lock can be released only by its own session, and ends when that session ends.
         let Some(Held { number, is_new, .. }) = session.held.take() else {
             return Ok(());
         };

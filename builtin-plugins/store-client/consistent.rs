@@ -15,7 +15,7 @@ use crate::sum::md5_hex;
 /// Time limit for reading a state again while its checksum does not match.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Pause between these reads.
+/// Pause between the reads of a state whose checksum does not match.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Requests for the checksums of states. A checksum is stored under the key of its state.

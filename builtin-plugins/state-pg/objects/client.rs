@@ -315,7 +315,7 @@ impl Client {
     }
 
     /// Returns the run to which writes under a lock belong. It is recorded at the first write. A write without a lock is a run of its own,
-    /// which ends with it.
+    /// which ends with the write.
     async fn run_of(
         &self,
         connection: &Connection,
