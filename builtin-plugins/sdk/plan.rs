@@ -319,7 +319,7 @@ impl<M: Model> Plan<'_, M> {
     }
 
     /// Declares that an unknown attribute will not be null, so that comparisons with null can be evaluated before the object exists. Call
-    /// this after [`Plan::set`], which would discard the declaration.
+    /// this after [`Plan::set`]: an attribute that `set` changes loses the declaration.
     pub fn never_null(&mut self, attribute: &str) {
         self.planned.state = self.planned.state.map_parts(|part, value| match part {
             cty::value::Part::Attribute(name) if &**name == attribute && !value.is_known() => {

@@ -246,7 +246,7 @@ pub(crate) trait AnyResource: Send + Sync {
     fn is_lenient(&self) -> bool;
     fn generates_config(&self) -> bool;
     fn answers_identity(&self) -> bool;
-    /// Returns the errors in the declaration of the upgraders, such as a missing version.
+    /// Returns the errors in the declaration of the upgraders: a version that is not below that of the schema, or that occurs twice.
     fn upgrade_problems(&self) -> Vec<String>;
     fn validate(&self, config: &Value) -> Diagnostics;
     fn upgrade(&self, version: i64, state: &Json) -> Result<Value>;
@@ -300,7 +300,7 @@ impl<R: Resource> Entry<R> {
     }
 
     /// Combines the result of an operation with the data of its context. An object that the operation saved is used after an error or a
-    /// panic. A value that means the same as in `before`, the planned or stored object, is replaced by the value there.
+    /// panic. After success, a value that means the same as in `before`, the planned or stored object, is replaced by the value there.
     fn answer(&self, result: Result<Option<R::Model>>, before: Option<&Value>, mut cx: Context<R::Client>) -> Answer {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;

@@ -321,8 +321,7 @@ impl Waiter {
         }
     }
 
-    /// Reads the object until it is absent in as many consecutive reads as [`in_a_row`](Waiter::in_a_row) sets. An object in a target state
-    /// counts as absent.
+    /// Reads the object until it is absent, or has a target state, in as many consecutive reads as [`in_a_row`](Waiter::in_a_row) sets.
     ///
     /// # Errors
     /// As for [`Waiter::wait`], except that an absent object is no error.

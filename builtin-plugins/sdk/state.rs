@@ -16,8 +16,7 @@ pub(crate) fn read_object(json: &Json, schema: &Compiled) -> Result<Value> {
     read(&json, &schema.ty)
 }
 
-/// Adds the values of absent blocks for blocks that did not exist when the state was written: an empty collection or object, or null for a
-/// single block.
+/// Adds the blocks that did not exist when the state was written: as an empty list, set, map or object, or as null for a single block.
 fn complete(json: &mut Json, members: &[CompiledMember]) {
     let Json::Object(object) = json else { return };
     for member in members {

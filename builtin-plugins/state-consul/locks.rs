@@ -73,7 +73,8 @@ const RELEASING: About<'static> = About {
     what: "Releasing the lock in Consul",
 };
 
-/// Locks a state with a new session, and records the holder. Returns `None` if another session holds the lock.
+/// Locks a state with a new session, and records the holder. Returns `None` if another session holds the lock, or if the key cannot be
+/// locked yet after a lost session.
 async fn take(kv: &Kv, path: &str, info: &mut LockInfo) -> Result<Option<String>> {
     let session = kv.make_session(TAKING).await?;
     let taken = take_with(kv, path, info, &session).await;

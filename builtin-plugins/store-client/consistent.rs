@@ -66,7 +66,7 @@ where
 /// because it may have been written nevertheless.
 ///
 /// # Errors
-/// The state was not written.
+/// The write failed, and the state that is read afterwards is not the new one.
 pub async fn write<State>(
     sums: &dyn Sums,
     key: &str,

@@ -50,7 +50,7 @@ impl Tls {
     /// Builds the configuration for the TLS library.
     ///
     /// # Errors
-    /// A certificate or a key cannot be used.
+    /// A certificate, a key or the server name cannot be used.
     pub fn configuration(&self) -> Result<ClientConfig, TlsError> {
         let verifier = match &self.authorities {
             _ if self.insecure => Verifier::insecure(),

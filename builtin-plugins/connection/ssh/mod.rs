@@ -116,7 +116,7 @@ impl Ssh {
         }
     }
 
-    /// Writes a script with mode 0777.
+    /// Writes a script. Except on Windows, it gets mode 0777, and a first line `#!/bin/sh` if it has no `#!` line.
     pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
         // Terraform reads the first two bytes to look for `#!`. If they are missing, it fails with this text.
         if script.len() < 2 {

@@ -188,7 +188,7 @@ impl Compiled {
         }
     }
 
-    /// Converts an object to a configuration, without deprecated attributes and attributes that a configuration cannot set.
+    /// Converts an object to a configuration. Attributes that a configuration cannot set, and write-only ones, become null.
     pub(crate) fn settable_only(&self, object: Value) -> Value {
         settable_only(&self.members, &object)
     }

@@ -139,7 +139,7 @@ impl ServedProvider {
         self.resources.values().any(|resource| resource.generates_config())
     }
 
-    /// Encodes an answer. An object whose new identity is not wholly known keeps its earlier identity.
+    /// Encodes an answer. An object whose new identity is incomplete keeps its earlier identity.
     fn changed(&self, resource: &dyn AnyResource, answer: Answer, before: Option<Wire>) -> Changed {
         let schema = resource.schema();
         let mut changed = Changed {

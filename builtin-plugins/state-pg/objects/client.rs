@@ -189,7 +189,7 @@ impl Client {
         }
     }
 
-    /// Writes the differences between the stored state and `next`.
+    /// Writes the differences between the state that the session knows, or else the stored one, and `next`.
     async fn write_state(
         &self,
         connection: &Connection,
@@ -458,7 +458,7 @@ impl LockedStore for Client {
             (false, false) => format!("Already locked by another run, which changes it or depends on it: {address}."),
             (false, true) => format!("Already waited for by an earlier run: {address}."),
         };
-        // The record of the holder cannot be read. The caller's own record is returned, because any holder makes the caller wait.
+        // If the record of the holder cannot be read, the caller's own record is returned, because any holder makes the caller wait.
         Err(LockError::held(Some(holder.unwrap_or(info)), state))
     }
 

@@ -63,8 +63,8 @@ pub(super) struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// Writes changes as the next revision of the state. `head` is the head without its serial. Returns the revision, and the changes that
-    /// were written.
+    /// Writes changes as the next revision of the state; nothing if there are none. The serial of `head` is ignored. Returns the revision,
+    /// and the changes that were written.
     pub async fn write(&self, mut difference: Difference, head: Head) -> Result<(i64, Difference), Failure> {
         self.drop_foreign(&mut difference).await?;
         let current = &self.row.head;
