@@ -211,8 +211,8 @@ fn subject(rule: &Validator) -> Option<Subject> {
 }
 
 impl Validator {
-    /// Returns the reason why this rule cannot apply to an attribute of this type. `exists` returns true if a path expression names a
-    /// member of the schema.
+    /// Returns the reason why this rule is invalid for an attribute of this type; `None` if it is valid. `exists` returns true if a path
+    /// expression names a member of the schema.
     pub(crate) fn problem(&self, ty: &Type, exists: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some((subject, fits)) = subject(self)
             // If the attribute has the dynamic type, each configured value is checked instead.
@@ -435,7 +435,8 @@ fn any_rule(rules: &[Validator], all_warnings: bool, check: &Check<'_>, out: &mu
 }
 
 impl Validator {
-    /// Returns an error if the rule does not apply to the type of the value. This is possible only for an attribute of the dynamic type.
+    /// Returns an error if the rule does not apply to the type of the value. This is possible only for an attribute or an element of the
+    /// dynamic type.
     fn wrong_type(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let (wanted, fits) = subject(self)?;
         if !check.value.is_present() || fits(check.value.ty()) {

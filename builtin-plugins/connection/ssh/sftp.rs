@@ -101,7 +101,7 @@ struct Active {
 }
 
 impl Sftp {
-    /// Starts the subsystem; `None` if the server does not have it.
+    /// Starts the subsystem; `None` if the server does not have it, or does not answer with its version.
     pub async fn open(mut channel: Channel<Msg>, progress: Progress) -> Result<Option<Sftp>> {
         channel.request_subsystem(true, "sftp").await?;
         loop {
