@@ -174,7 +174,7 @@ impl Credentials {
 async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     match json["type"].as_str().unwrap_or_default() {
         "impersonated_service_account" => {
-            // The first token authorizes the request for the second one, for which the scope of objects is not enough.
+            // The first token authorizes the request for the second one, for which the requested scope is not enough.
             let base = of_plain_json(http, &json["source_credentials"], EVERYTHING).await?;
             let address = json["service_account_impersonation_url"].as_str().unwrap_or_default();
             let delegates = json["delegates"].as_array().into_iter().flatten();

@@ -159,7 +159,7 @@ impl Client {
         Ok(found.map(|workspace| self.learned(workspace)))
     }
 
-    /// Returns the ID by which a lock of a workspace is released.
+    /// Returns the ID with which `force-unlock` releases the lock of a workspace.
     fn lock_id(&self, workspace: &Workspace) -> String {
         format!("{}/{}", self.connection.settings.organization, workspace.name)
     }

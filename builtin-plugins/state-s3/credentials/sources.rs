@@ -18,7 +18,7 @@ use crate::services::Services;
 /// Time before their expiry at which credentials count as expired.
 const HEADROOM: Duration = Duration::from_secs(300);
 
-/// Sources of credentials: arguments, a profile, the machine, and the roles to assume.
+/// Sources of credentials: arguments, the environment, a profile, the machine, and the roles to assume.
 #[derive(Clone)]
 pub(crate) struct Sources {
     fixed: Option<Credential>,
