@@ -215,7 +215,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.state.unwrap_or_else(|| Value::null(ty))
     }
 
-    /// Validates the configuration, and plans to create or update the object.
+    /// Plans to create or update the object. The rules for configurations are not checked first; [`Harness::validate`] does that.
     pub async fn plan(&self, config: Config<'_>) -> Result<PlannedChange> {
         self.plan_from(self.state.as_ref(), self.private.clone(), config).await
     }

@@ -113,7 +113,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     Ok(true)
 }
 
-/// Reads the recorded holder.
+/// Reads the recorded holder; `None` if there is no valid record.
 async fn holder(kv: &Kv, path: &str) -> Result<Option<LockInfo>> {
     let pair = kv.get(TAKING, &info_key(path)).await?;
     Ok(pair.and_then(|pair| LockInfo::from_json(&pair.value)))

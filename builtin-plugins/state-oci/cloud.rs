@@ -128,7 +128,7 @@ pub(crate) fn code_and_message(answer: &Answer) -> (String, String) {
     (part("code"), part("message"))
 }
 
-/// Returns the token of the user on whose behalf requests are made.
+/// Returns the token of the user on whose behalf requests are made; `None` if the environment does not name one.
 fn token_of_another() -> Result<Option<String>> {
     let Some(path) = variable("obo_token_path") else {
         return Ok(variable("obo_token"));

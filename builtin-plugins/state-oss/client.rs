@@ -59,7 +59,7 @@ impl Client {
         format!("{doing} the object {object:?} of the bucket {:?}", self.settings.bucket)
     }
 
-    /// Reads an object. Returns `None` if it does not exist or is empty.
+    /// Reads an object. The snapshot has no state if the object does not exist or is empty.
     async fn get(&self, object: &str) -> Result<Snapshot> {
         let Settings { cloud, bucket, .. } = &self.settings;
         let what = self.what("Reading", object);
