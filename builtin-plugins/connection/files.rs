@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// Number of bytes of a file that are read at once.
 pub(crate) const BLOCK: usize = 256 * 1024;
 
-/// Source of a file on the other machine.
+/// Content of a file to write on the other machine.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// Bytes in memory.
@@ -20,7 +20,7 @@ pub enum Content {
     File(PathBuf),
 }
 
-/// Counter of the bytes that were copied over a connection.
+/// Counter of the bytes that have been read for copies over a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
@@ -139,7 +139,7 @@ pub(crate) async fn tree(directory: &Path) -> Result<Vec<Entry>> {
 
 fn read(directory: &Path, above: &mut Vec<PathBuf>) -> Result<Vec<Entry>> {
     let at = |path: &Path, error: io::Error| match path.read_link() {
-        // The link points to a missing file. The error of the system would name the link itself, which the user can see.
+        // The link points to a missing file. The error of the system would name the link, which does exist.
         Ok(target) if error.kind() == io::ErrorKind::NotFound => Error::fatal(format!(
             "{} is a link to {}, which does not exist: remove the link, or create what it leads to",
             path.display(),

@@ -103,8 +103,8 @@ impl Connection {
         }
     }
 
-    /// Writes a script for [`run_script`](Connection::run_script). Over SSH, the script gets mode 0777, and a first line `#!/bin/sh` if it
-    /// has no `#!` line.
+    /// Writes a script for [`run_script`](Connection::run_script). Over SSH, except on Windows, the script gets mode 0777, and a first line
+    /// `#!/bin/sh` if it has no `#!` line.
     ///
     /// # Errors
     ///

@@ -54,7 +54,7 @@ impl Settings {
         }
     }
 
-    /// Time limit for connecting, including all attempts.
+    /// Returns the time limit for connecting, including all attempts.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout

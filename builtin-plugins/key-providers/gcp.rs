@@ -8,8 +8,10 @@ use state_gcs::Kms;
 
 use crate::{Arguments, Key, KeyError, decoded, key_length, metadata, of_backend, random, text, written};
 
-/// Limits of the service in bytes.
+/// Maximum length of a key in bytes.
 const LARGEST_KEY: u64 = 1024;
+
+/// Maximum length of the additional authenticated data in bytes, which is a limit of the service.
 const LARGEST_DATA: usize = 64 * 1024;
 
 /// Metadata of a key.

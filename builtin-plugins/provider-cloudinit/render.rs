@@ -23,7 +23,7 @@ pub struct Part<'a> {
 
 /// Default content type of a part.
 pub(crate) const CONTENT_TYPE: &str = "text/plain";
-/// Default line between the parts.
+/// Default boundary between the parts.
 pub const BOUNDARY: &str = "MIMEBOUNDARY";
 
 /// Returns the reason why a boundary is invalid in MIME (RFC 2046), as the end of a sentence.

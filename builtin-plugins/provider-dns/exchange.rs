@@ -19,7 +19,7 @@ use crate::tsig;
 /// Size of UDP answers in bytes that is offered to the server after an answer of the default size was truncated.
 const LARGER: u16 = 4096;
 
-/// Sends messages to the server in the provider's configuration.
+/// Client that sends messages to the server in the provider's configuration.
 #[derive(Debug)]
 pub(crate) struct Client {
     settings: Settings,

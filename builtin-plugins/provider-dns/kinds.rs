@@ -84,7 +84,7 @@ fn complete_names(what: &'static str) -> Validator {
     })
 }
 
-/// Converts a number of a record to 16 bits.
+/// Converts a number of a record to 16 bits; `None` if it is not known.
 fn short(number: &Attr<i64>, what: &'static str) -> Option<Result<u16, TextError>> {
     let number = *number.known()?;
     Some(u16::try_from(number).map_err(|_| TextError::Number { what, number }))

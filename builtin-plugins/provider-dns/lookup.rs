@@ -132,7 +132,7 @@ fn address(record: &Record) -> Option<IpAddr> {
 }
 
 /// Returns the canonical name of a host: the first name on its line of the hosts file, or else the target of its CNAME record. Without
-/// either, returns the host itself.
+/// either, returns the host itself, if it has an address.
 pub(crate) async fn canonical(host: &str) -> Result<String, LookupError> {
     if let Some(line) = hosts().iter().find(|line| line.has(host)) {
         return Ok(line.names.first().map(|n| complete(n)).unwrap_or_default());

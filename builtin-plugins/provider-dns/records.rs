@@ -12,7 +12,7 @@ use monoform_sdk::{
 use crate::exchange::{Client, Failure};
 use crate::text::{self, NameError, TextError};
 
-/// Attributes that all record sets have.
+/// Model of a record set, with access to the attributes that all record sets have.
 pub(crate) trait RecordModel: Model {
     /// Returns the zone, the name below it (empty for the zone itself), and the TTL.
     fn place(&self) -> Owner<'_>;
@@ -267,7 +267,7 @@ impl<K: Kind> Resource for Records<K> {
         Schema::of::<K::Model>().describe(K::DESCRIPTION)
     }
 
-    /// Checks rules that no single attribute can express.
+    /// Checks that each element is valid record data, and that the whole name is valid.
     fn validate(&self, config: &K::Model) -> Diagnostics {
         let mut problems: Vec<TextError> = K::elements(config).iter().filter_map(|e| K::read(e)?.err()).collect();
         let place = config.place();
@@ -287,7 +287,7 @@ impl<K: Kind> Resource for Records<K> {
         Diagnostics(problems.into_iter().map(unreadable).collect())
     }
 
-    /// Plans no change if the values differ in their form only.
+    /// For types of the old SDK, plans no change if the values differ in their form only.
     async fn plan(&self, plan: &mut Plan<'_, K::Model>, _cx: &mut Context<Client>) -> Result<()> {
         let (mut planned, prior) = (plan.planned()?, plan.prior()?);
         // Only with the leniency for the old SDK may a plan differ from the configuration.

@@ -6,13 +6,15 @@
 use hickory_proto::rr::Name;
 use hmac::{Hmac, KeyInit, Mac};
 
-/// Type and class (ANY) of the record with a signature.
+/// Type of the record with a signature.
 const TSIG: u16 = 250;
+/// Class of the record with a signature.
 const ANY: u16 = 255;
 /// Allowed difference between the clocks in seconds. RFC 8945 recommends 300.
 const FUDGE: u16 = 300;
-/// Length of a message's header in bytes, and the offset of its count of additional records.
+/// Length of a message's header in bytes.
 const HEAD: usize = 12;
+/// Offset in the header of the count of additional records.
 const ADDITIONAL: usize = 10;
 
 /// Hash algorithm of a TSIG key.

@@ -13,8 +13,10 @@ use crate::request::Request;
 use crate::tries::Limits;
 use crate::trust::Trust;
 
-/// Defaults of the first and of the longest pause between attempts.
+/// Default of the first pause between attempts.
 const MIN_DELAY_MS: i64 = 1000;
+
+/// Default of the longest pause between attempts.
 const MAX_DELAY_MS: i64 = 30_000;
 
 model! {

@@ -38,7 +38,7 @@ pub(crate) async fn within<T>(
     })
 }
 
-/// Returns the pause after this number of attempts.
+/// Returns the pause after this number of retries.
 pub(crate) fn pause(tries: i64, limits: &Limits) -> Duration {
     let backoff = Backoff {
         first: limits.min_delay,

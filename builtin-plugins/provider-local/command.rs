@@ -93,7 +93,7 @@ async fn run(model: &mut Model, stop: Stop) -> Result<()> {
         environment: BTreeMap::new(),
     };
     let output = invocation.output(stop).await?;
-    // Strings of the language are Unicode, so other bytes are replaced by U+FFFD.
+    // Strings in Terraform are Unicode, so other bytes are replaced by U+FFFD.
     let text = |bytes: &[u8]| match bytes {
         [] => Attr::Null,
         bytes => Attr::Known(String::from_utf8_lossy(bytes).into_owned()),

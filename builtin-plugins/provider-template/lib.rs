@@ -8,8 +8,8 @@
 //! - [`cloudinit`][]: `template_cloudinit_config`.
 //! - [`dir`][]: `template_dir`, which recognizes its directories by a checksum ([`image`]).
 //!
-//! It implements version 2.2.0 of the official provider. Templates have the functions of the current language; in the official provider,
-//! they have those of an early release of Terraform 0.12.
+//! It implements version 2.2.0 of the official provider. Templates have the functions of the current Terraform language; in the official
+//! provider, they have those of an early release of Terraform 0.12.
 
 mod cloudinit;
 mod dir;

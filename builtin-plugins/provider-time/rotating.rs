@@ -17,15 +17,15 @@ model! {
         pub triggers: Triggers = optional().requires_replace(),
         /// The base timestamp in the format of RFC 3339; the time of creation if it is not set.
         pub rfc3339: Attr<String> = a_moment(optional().computed()).keep().requires_replace(),
-        /// After how many years to rotate.
+        /// Number of years after which to rotate.
         pub rotation_years: Attr<i64> = rotation(),
-        /// After how many months to rotate.
+        /// Number of months after which to rotate.
         pub rotation_months: Attr<i64> = rotation(),
-        /// After how many days to rotate.
+        /// Number of days after which to rotate.
         pub rotation_days: Attr<i64> = rotation(),
-        /// After how many hours to rotate.
+        /// Number of hours after which to rotate.
         pub rotation_hours: Attr<i64> = rotation(),
-        /// After how many minutes to rotate.
+        /// Number of minutes after which to rotate.
         pub rotation_minutes: Attr<i64> = rotation(),
         /// Time of the rotation, in the format of RFC 3339. By default, it is the base timestamp plus the rotation period.
         pub rotation_rfc3339: Attr<String> = a_moment(optional().computed()),

@@ -61,7 +61,7 @@ enum What {
 }
 
 async fn run(config: Config, connection: &Value, output: &Output, stop: &mut Stop) -> connection::Result<()> {
-    // Both are checked before connecting, so that their errors are reported early.
+    // The settings and the source are checked before connecting, so that their errors are reported early.
     let settings = Settings::read(connection)?;
     let destination = config.destination.text().to_owned();
     let source = config.source.into_known().map(|path| expand(&path)).transpose()?;

@@ -35,7 +35,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Reads the environment. Returns `None` if the plugin was not started by a program that supports plugins. `served` returns the
-    /// protocol versions of the plugin; `highest` is one of them.
+    /// protocol versions of the plugin; `highest` is the highest of them.
     pub fn read<'v>(
         environment: impl Fn(&str) -> Option<String>,
         highest: u32,
@@ -71,7 +71,7 @@ fn port(text: Option<String>) -> u16 {
 }
 
 /// Chooses the highest version that both sides support. If there is none, chooses the lowest version of this plugin; the client then
-/// reports the mismatch. A client that requests no version supports an older one than all of these.
+/// reports the mismatch. A client that requests no version supports only versions older than all of these.
 fn choose<'v>(wanted: Option<&str>, highest: u32, served: impl FnOnce() -> &'v [u32]) -> u32 {
     let wanted: Vec<u32> = wanted
         .unwrap_or_default()

@@ -14,7 +14,7 @@
 //!
 //! - Calls run side by side, each on a thread of its own. A call that blocks its thread does not delay the others.
 //! - A plugin ends with the program that started it.
-//! - The connection accepts exactly one client certificate, the one in the environment.
+//! - If the environment has a client certificate, the connection is encrypted, and only a client with that certificate is accepted.
 //!
 //! A whole provider, as a third party would write it, is in `examples/notes.rs`. To read the crate, begin with `serve.rs`, then
 //! `provider/mod.rs`. Requests are answered by `monoform_sdk::served`, which is independent of gRPC.

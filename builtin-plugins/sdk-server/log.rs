@@ -46,7 +46,7 @@ pub(crate) fn start(environment: impl Fn(&str) -> Option<String>) {
 
 /// Returns the provider's name as it appears in names of variables. The name comes from the executable
 /// (`terraform-provider-my-cloud_v1.0.0`), or from the arguments of an executable that serves several providers (`… internal-plugin
-/// provider NAME`).
+/// provider NAME`). Other executables have no such name.
 fn own_name(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
     let program = arguments.next()?;
     let program = Path::new(&program).file_name()?.to_string_lossy();
@@ -106,7 +106,6 @@ impl Subscriber for Log {
     }
 
     fn event(&self, event: &Event<'_>) {
-        // The time has microseconds, because go-plugin parses it in the layout of hclog.
         let around = match event.is_root() {
             true => BTreeMap::new(),
             false => self.spans.fields(event.parent()),

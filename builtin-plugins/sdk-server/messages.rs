@@ -158,16 +158,16 @@ macro_rules! messages {
     };
 }
 
-/// Conversions to the messages of protocol 5.
+/// Conversions to and from the messages of protocol 5.
 pub(crate) mod v5 {
     messages! {
         proto::tfplugin5,
-        /// Never called: a provider with nested attributes is not served in protocol 5.
+        /// Returns the message unchanged: a provider with nested attributes is not served in protocol 5.
         fn with_nested(_: &Attribute, message: pb::schema::Attribute) -> pb::schema::Attribute {
             message
         }
 
-        /// Never called: a provider with computed blocks is not served in protocol 5.
+        /// Returns the message unchanged: a provider with computed blocks is not served in protocol 5.
         fn with_computed(_: &NestedBlock, message: pb::schema::Block) -> pb::schema::Block {
             message
         }
@@ -181,7 +181,7 @@ pub(crate) mod v6 {
 
     messages! {
         proto::tfplugin6,
-        /// Replaces the type of an attribute by its nested schema.
+        /// Replaces the type of an attribute by its nested schema, if it has one.
         fn with_nested(a: &Attribute, mut message: pb::schema::Attribute) -> pb::schema::Attribute {
             use pb::schema::object::NestingMode;
             if let Some(nested) = &a.nested {

@@ -171,8 +171,8 @@ fn end(result: Result<(), ServeError>) -> ExitCode {
     }
 }
 
-/// Serves connections on this thread; calls run on the threads of [`threads`]. `by_hand_for` is the address of the provider if a user has
-/// started the plugin by hand; the user then ends it, too.
+/// Serves connections on this thread; calls of a plugin that may block run on the threads of [`threads`]. `by_hand_for` is the address of
+/// the provider if a user has started the plugin by hand; the user then ends it, too.
 fn start(
     asked: &Asked,
     by_hand_for: Option<&str>,

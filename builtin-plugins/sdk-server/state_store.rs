@@ -8,8 +8,10 @@ use monoform_sdk::{Empty, Members, Provider, Result, StateStore, async_trait};
 use proto::tfplugin6 as pb;
 use tonic::Status;
 
-/// Chunk size in bytes if the host does not propose one, and the maximum chunk size.
+/// Chunk size in bytes if the host does not propose one.
 const USUAL_PIECE: usize = 8 << 20;
+
+/// Maximum chunk size in bytes.
 const LARGEST_PIECE: usize = 128 << 20;
 
 /// Size limit in bytes of the lock info in an answer's metadata. tonic limits the total size of the metadata.

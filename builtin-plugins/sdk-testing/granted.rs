@@ -33,7 +33,8 @@ impl<P: Provider> Harness<P> {
         *self.calls.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(stop);
     }
 
-    /// Takes the reason for the deferral of the last answer; `None` if the answer was not deferred.
+    /// Takes the reason for the deferral of the last answer; `None` if the answer was not deferred. Answers that cannot be deferred, such
+    /// as that of [`Ephemeral::renew`](crate::Ephemeral::renew), do not count.
     pub fn deferred(&self) -> Option<Deferral> {
         self.calls
             .deferred
@@ -47,7 +48,7 @@ impl<P: Provider> Harness<P> {
         *self.calls.deferred.lock().unwrap_or_else(PoisonError::into_inner) = deferred;
     }
 
-    /// Begins a call. The call counts as running until the first value is dropped.
+    /// Begins a call. The call counts as running until the returned [`Call`] is dropped.
     pub(crate) fn begin(&self) -> (Call, CallOptions) {
         let call = self.provider.calls().begin();
         let given = self.calls.stop.lock().unwrap_or_else(PoisonError::into_inner).take();

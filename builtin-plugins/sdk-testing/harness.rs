@@ -61,7 +61,8 @@ impl<P: Provider> Harness<P> {
         self.sort(self.provider.configure(&wire, "1.11.4", options).await)
     }
 
-    /// Lists every type and attribute with one keyword for each property, so that a test can compare the schemas with the documentation.
+    /// Lists the resources, data sources, ephemeral resources and actions with their attributes outside blocks, each with one keyword for
+    /// each property, so that a test can compare the schemas with the documentation.
     #[must_use]
     pub fn schema_text(&self) -> String {
         let mut out = String::new();

@@ -22,7 +22,7 @@ pub struct PlannedChange {
     pub private: Vec<u8>,
     /// Reason for the deferral; `None` if the change is not deferred.
     pub deferred: Option<Deferral>,
-    /// Identity of the planned object; `None` if a part of it is unknown.
+    /// Identity of the planned object; `None` if the type has none, or a part of it is unknown.
     pub identity: Option<Value>,
 }
 
@@ -46,7 +46,7 @@ impl<P: Provider> Harness<P> {
         self.object_in(name, prior).plan(config).await
     }
 
-    /// Applies a plan. `config` is the configuration from which the plan was made; `None` if the plan destroys the object.
+    /// Applies a plan. `config` is the configuration from which the plan was made. `planned` is `None` if the plan destroys the object.
     pub async fn apply(
         &self,
         name: &str,
@@ -59,7 +59,7 @@ impl<P: Provider> Harness<P> {
         Ok(object.into_state())
     }
 
-    /// Plans and creates an object.
+    /// Validates a configuration, and plans and creates an object.
     pub async fn create(&self, name: &str, config: Config<'_>) -> Result<Value> {
         let mut object = self.object(name);
         object.apply(config).await?;
@@ -204,7 +204,7 @@ impl<'h, P: Provider> Object<'h, P> {
         wire::decode(wire, &self.harness.identity_type(&self.name)?).ok()
     }
 
-    /// Returns true if a creation failed after the object had been created. The next plan would replace the object.
+    /// Returns true if a creation failed after the object had been created. The next [`Object::apply`] then replaces the object.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.tainted
@@ -215,7 +215,7 @@ impl<'h, P: Provider> Object<'h, P> {
         self.state.unwrap_or_else(|| Value::null(ty))
     }
 
-    /// Validates the configuration, and plans to create or update the object.
+    /// Plans to create or update the object. The rules for configurations are not checked first; [`Harness::validate`] does that.
     pub async fn plan(&self, config: Config<'_>) -> Result<PlannedChange> {
         self.plan_from(self.state.as_ref(), self.private.clone(), config).await
     }

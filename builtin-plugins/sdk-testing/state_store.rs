@@ -72,7 +72,8 @@ fn info(operation: &str) -> LockInfo {
 }
 
 /// Checks an empty store through two clients, as of two programs. The test reads a missing state, writes and reads back, uses a state of
-/// several megabytes, takes locks and checks their holders, and creates and deletes workspaces. The store is empty again at the end.
+/// several megabytes, takes locks and checks their holders, and creates and deletes workspaces. At the end no lock is held, and only the
+/// workspace `default` has a state, or `first` if the store has no default workspace.
 ///
 /// # Panics
 /// The store breaks a rule.

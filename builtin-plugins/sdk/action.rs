@@ -72,8 +72,8 @@ pub trait Action: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Carries out the action. Users see messages reported to `progress` as they come. When [`Context::stop`] is requested, the action
-    /// should end soon.
+    /// Carries out the action. Users see the messages reported to `progress` at once. When a stop is requested (see [`Context::stop`]), the
+    /// action should end soon.
     async fn invoke(&self, config: Self::Config, progress: Progress, cx: &mut Context<Self::Client>) -> Result<()>;
 }
 

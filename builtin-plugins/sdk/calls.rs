@@ -125,8 +125,8 @@ impl Call {
         self.stop.clone()
     }
 
-    /// Returns a guard that requests this call to stop when it is dropped. The caller, which may
-    /// disconnect, holds it.
+    /// Returns a guard that requests this call to stop when it is dropped. The code that answers the caller holds it, and drops it when the
+    /// caller disconnects.
     pub fn stop_on_drop(&self) -> StopOnDrop {
         // The guard has the number of the call instead of a [`Call`], which would keep the call in progress until the caller drops the
         // guard.

@@ -163,7 +163,7 @@ impl<C> Context<C> {
         Ok(())
     }
 
-    /// Returns the private data that was stored with the object when it was last written.
+    /// Returns the private data: the bytes that were stored with the object, or those that this operation has set since.
     #[must_use]
     pub fn private(&self) -> &[u8] {
         &self.private

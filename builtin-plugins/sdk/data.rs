@@ -59,7 +59,7 @@ pub trait EphemeralResource: Send + Sync + 'static {
     /// Opens the resource. Data for renewing and closing goes into [`Context::set_private`].
     async fn open(&self, config: Self::Model, cx: &mut Context<Self::Client>) -> Result<Opened<Self::Model>>;
 
-    /// Extends the lifetime of the open resource. Returns the time of the next renewal.
+    /// Extends the lifetime of the open resource. Returns the time of the next renewal, if another one is needed.
     async fn renew(&self, _cx: &mut Context<Self::Client>) -> Result<Option<SystemTime>> {
         Ok(None)
     }
@@ -100,7 +100,7 @@ pub(crate) struct EphemeralAnswer {
 /// The result of reading a data source. `T` is a decoded value, or its encoded form for the host.
 #[derive(Debug)]
 pub struct DataAnswer<T> {
-    /// Arguments and results, if there are any.
+    /// Arguments and results. After a failed read, the object of [`Context::save`]; `None` if nothing was saved.
     pub state: Option<T>,
     /// Reason for a deferral, if the answer is deferred.
     pub deferred: Option<Deferral>,

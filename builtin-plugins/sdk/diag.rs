@@ -57,7 +57,8 @@ impl Diagnostic {
     }
 }
 
-/// Diagnostics in the order they were found. As the error of a [`Result`] they hold at least one error.
+/// Diagnostics in the order they were found. As the error of a [`Result`] they hold at least one error, unless the error comes from
+/// [`ConfigureContext::defer`](crate::ConfigureContext::defer).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 

@@ -1,4 +1,4 @@
-//! Functions that a provider adds to the language.
+//! Provider-defined functions: their signatures, arguments and errors.
 
 use cty::{Type, Value};
 
@@ -68,7 +68,7 @@ impl Parameter {
 }
 
 impl Function {
-    /// Creates a function that returns the type of `R`.
+    /// Creates a function that returns a value of the type of `R`.
     #[must_use]
     pub fn new<R: Cty>(
         summary: &'static str,

@@ -12,7 +12,7 @@ use crate::schema::{Compiled, Schema};
 pub struct IdentityAttribute {
     /// Name of the attribute, in the model and in the identity.
     pub name: &'static str,
-    /// True if an import by identity must set the attribute; otherwise it may.
+    /// True if an import by identity must set the attribute; false if the import may omit it.
     pub required_for_import: bool,
     /// Description of the attribute for users.
     pub description: &'static str,
@@ -35,8 +35,8 @@ fn type_of<'s>(identity: &[IdentityAttribute], find: impl Fn(&str) -> Option<&'s
     Type::object((identity.iter()).map(|a| (a.name, find(a.name).cloned().unwrap_or(Type::String))))
 }
 
-/// Returns the identity of an object from its state or plan; `None` unless all of it is known and all attributes required for import are
-/// set.
+/// Returns the identity of an object from its state or plan. `None` if the resource has no identity, a part of the identity is unknown, or
+/// an attribute required for import is null.
 pub fn identity_of(identity: &[IdentityAttribute], state: &Value) -> Option<Value> {
     if identity.is_empty() {
         return None;

@@ -167,8 +167,8 @@ pub use meaning::CustomType;
 pub use monoform_sdk_derive::Model;
 pub use type_rules::TypeRules;
 
-/// Implements [`Cty`](trait@Cty) for an enum without data (a string in the language), or for a struct with one unnamed field (the type of
-/// that field).
+/// Implements [`Cty`](trait@Cty) for an enum without data (a string in the configuration), or for a struct with one unnamed field (the type
+/// of that field).
 ///
 /// ```
 /// use monoform_sdk::schema::{optional, required};

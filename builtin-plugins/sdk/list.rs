@@ -53,13 +53,13 @@ pub struct Found<M> {
     model: PhantomData<fn(M)>,
 }
 
-/// A request for objects, and their receiver.
+/// A request to list objects: its limit, the requested content, and the channel for the objects.
 pub(crate) struct ListRequest {
     /// Maximum number of objects.
     pub limit: u64,
     /// True if the request is for whole objects; false if it is for their identities only.
     pub include_objects: bool,
-    /// Receiver of the objects: display name and value.
+    /// Channel to which each object is sent: its display name and its model.
     pub objects: mpsc::Sender<(String, Box<dyn ToObject>)>,
 }
 

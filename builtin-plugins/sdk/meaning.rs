@@ -44,7 +44,7 @@ use crate::type_rules::TypeRules;
 /// }
 /// ```
 pub trait CustomType: Sized {
-    /// The type that values are written as.
+    /// The simpler type as which values are written in configuration, plan and state.
     type Base: Cty;
 
     /// Reads a value. The message of an error is a part of a sentence, and does not contain the value, which may be secret.

@@ -1,8 +1,7 @@
 //! Rust types for values of the configuration language, so that no plugin walks maps by hand.
 //!
-//! [`Cty`] ties a Rust type to a type of the language. An [`Attr`] is known, null or unknown; [`Any`] is a value whose type is
-//! only known at run time. A struct becomes a [`Model`] by [`#[derive(Model)]`](derive@crate::Model), or, in fewer lines, by
-//! [`model!`](crate::model!).
+//! [`Cty`] ties a Rust type to a Terraform type. An [`Attr`] is known, null or unknown; [`Any`] is a value whose type is only known at run
+//! time. A struct becomes a [`Model`] by [`#[derive(Model)]`](derive@crate::Model), or, in fewer lines, by [`model!`](crate::model!).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,13 +13,13 @@ pub use crate::model_error::ModelError;
 use crate::schema::shape::Member;
 use crate::type_rules::{self, TypeRules};
 
-/// Rust type that represents a type of the language.
+/// Rust type that represents a Terraform type.
 pub trait Cty: Sized {
-    /// Returns the type of the language.
+    /// Returns the Terraform type that this Rust type represents.
     fn ty() -> Type;
-    /// Reads a value of that type.
+    /// Converts a value of the Terraform type to this Rust type.
     fn from_cty(value: &Value) -> Result<Self, ModelError>;
-    /// Writes a value of that type.
+    /// Converts this value to the Terraform type.
     fn to_cty(&self) -> Value;
     /// Returns the rules of the type itself, which hold for every attribute of it: see [`CustomType`](crate::CustomType).
     fn rules() -> TypeRules {
@@ -39,7 +38,7 @@ pub enum Attr<T> {
     /// Null: the value is absent.
     #[default]
     Null,
-    /// Unknown until the object is applied.
+    /// Not known before apply, because it is a result of this object or of another one.
     Unknown,
 }
 
@@ -135,7 +134,7 @@ impl<T: Cty> Cty for Attr<T> {
     }
 }
 
-/// A value of any type: known, null or unknown.
+/// A value whose type is known at run time only (the dynamic type of the protocol). The value is known, null or unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Any(pub Value);
 
@@ -215,7 +214,7 @@ impl Cty for i64 {
     }
     fn from_cty(value: &Value) -> Result<i64, ModelError> {
         let number = value.as_number().ok_or_else(|| wrong("a number", value))?;
-        // Numbers of the language have 512 bits; a rounded one would be another number.
+        // Terraform's numbers have a mantissa of 512 bits. A number that does not fit is refused, because rounding would change it.
         number
             .to_i64()
             .ok_or_else(|| ModelError::new(format!("{number} is not a whole number of 64 bits")))
@@ -311,9 +310,9 @@ impl<T: Cty> Cty for BTreeMap<String, T> {
     }
 }
 
-/// Returns the type of a collection's elements: the declared type or, if that is open ([`Any`]), the common type of the elements. `None` if
-/// the elements have different types: no collection can hold them, and `wire::encode` reports that. Blocks whose content has an open type
-/// form tuples and objects in any case, as in the protocol.
+/// Returns the type of a collection's elements: the declared type or, if that is the dynamic type ([`Any`]) or contains it, the common type
+/// of the elements. `None` if the elements have different types: no collection can hold them, and `wire::encode` reports that. Also `None`
+/// for blocks with an attribute of the dynamic type: they form a tuple or an object in any case, as in the protocol.
 fn element_type(declared: Type, items: &mut [Value]) -> Option<Type> {
     if !declared.has_dynamic() {
         return Some(declared);
@@ -344,7 +343,7 @@ pub trait Model: Cty + Clone + Default + Send + Sync + 'static {
     fn description() -> &'static str {
         ""
     }
-    /// Returns the value of the attribute or block of this name.
+    /// Returns the value of the attribute or block of this name; `None` if there is none.
     fn field(&self, name: &str) -> Option<Value>;
 
     /// Builds a value of the object type `ty`, which must be that of this block, from the fields of this struct.
@@ -358,7 +357,7 @@ pub trait Model: Cty + Clone + Default + Send + Sync + 'static {
     }
 }
 
-/// A provider or block without any arguments.
+/// Model of a provider or block that has neither arguments nor nested blocks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Empty {}
 

@@ -17,7 +17,7 @@ pub enum Modifier {
     KeepNonNull,
     /// Replaces the object if the planned value differs from the prior one.
     RequiresReplace,
-    /// Replaces the object if the planned value differs from the prior one, and the configuration sets it.
+    /// Replaces the object if the planned value differs from the prior one, and the configuration sets the attribute.
     RequiresReplaceIfConfigured,
     /// For a map: replaces the object if a value changes, a key is removed, or a key with a value is added. A new key with a null value,
     /// and an empty map in place of null, do not count.

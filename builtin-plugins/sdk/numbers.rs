@@ -1,4 +1,4 @@
-//! Numbers of Rust, and tuples, as types of the language.
+//! Conversions between Terraform values and the numbers and tuples of Rust.
 
 use cty::{Number, Step, Type, Value};
 
@@ -24,11 +24,11 @@ macro_rules! whole {
                 })
             }
             fn to_cty(&self) -> Value {
-                // All of these have a conversion to 64 bits without loss.
+                // Every integer type for which this macro is used can be converted to 64 bits without loss.
                 Value::number(Wide::from(*self))
             }
             fn rules() -> TypeRules {
-                // The language has one type for all numbers, so the range is a rule of the Rust type.
+                // Terraform has one type for all numbers, so the range is a rule of the Rust type.
                 TypeRules::checked(|value| <$ty>::from_cty(value).err())
             }
         }
@@ -115,7 +115,7 @@ fn written(n: f64, digits: &str) -> Value {
     number.map_or_else(|| Value::null(Type::Number), Value::number)
 }
 
-/// Tuples of the language, with elements of several types.
+/// Implements [`Cty`] for tuples of Rust, whose elements may have different types. Each becomes a Terraform tuple.
 macro_rules! tuples {
     ($($count:literal: ($($name:ident $i:tt),+)),+) => { $(
         impl<$($name: Cty),+> Cty for ($($name,)+) {

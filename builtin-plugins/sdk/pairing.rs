@@ -72,7 +72,8 @@ fn specificity(value: &Value) -> usize {
     }
 }
 
-/// Returns true if an object can be the result of a configured one: the two differ only in computed and write-only attributes.
+/// Returns true if an object can be the result of a configured one: the two differ only in write-only attributes, in computed ones that the
+/// configuration leaves out, and in the form of values that mean the same.
 pub fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> bool {
     object.is_present()
         && config.is_present()

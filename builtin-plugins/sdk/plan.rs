@@ -31,7 +31,7 @@ pub struct Planned {
     pub diagnostics: Diagnostics,
 }
 
-/// Computes the plan for an object that is created (`prior` is `None`) or kept.
+/// Computes the plan for an object that is created (`prior` is `None`), updated or left unchanged.
 #[must_use]
 pub fn construct(schema: &Compiled, config: &Value, prior: Option<&Value>, proposed: &Value) -> Planned {
     let place = Position {
@@ -86,7 +86,7 @@ impl Pass for Defaults {
 /// Steps 2 and 3, in one pass: an object of a set can no longer be matched with the prior objects after a part of it has become unknown. So
 /// each object is matched once, in its proposed form.
 struct Results {
-    /// Set if anything differs from the prior object.
+    /// True if the object is new, or differs from the prior one.
     change: bool,
     requires_replace: Vec<Path>,
     diagnostics: Diagnostics,
@@ -319,7 +319,7 @@ impl<M: Model> Plan<'_, M> {
     }
 
     /// Declares that an unknown attribute will not be null, so that comparisons with null can be evaluated before the object exists. Call
-    /// this after [`Plan::set`], which would discard the declaration.
+    /// this after [`Plan::set`]: an attribute that `set` changes loses the declaration.
     pub fn never_null(&mut self, attribute: &str) {
         self.planned.state = self.planned.state.map_parts(|part, value| match part {
             cty::value::Part::Attribute(name) if &**name == attribute && !value.is_known() => {
@@ -344,7 +344,7 @@ impl<M: Model> Plan<'_, M> {
         self.planned.diagnostics.push(diagnostic);
     }
 
-    /// Returns the configuration and the prior object as values instead of models, for resources with attributes of any type.
+    /// Returns the configuration and the prior object as values instead of models, for resources with attributes of the dynamic type.
     #[must_use]
     pub fn values(&self) -> (&Value, Option<&Value>) {
         (self.config, self.prior)

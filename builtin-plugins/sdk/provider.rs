@@ -161,7 +161,8 @@ impl<P: Provider> Provider for NeverBlocks<P> {
     }
 }
 
-/// Combines two providers into one with the members of both. Both have the same type of configuration, and each is configured with it.
+/// Two providers combined into one, which has the members of both. Both have the same type of configuration, and each is configured with
+/// it.
 ///
 /// A large provider can thereby be split into crates, each with a client of its own; see [`Both::new`].
 pub struct Both<A: Provider, B: Provider> {
@@ -359,7 +360,7 @@ impl<C: Send + Sync + 'static> Members<C> {
         add(&mut self.actions, [(name, entry)], &mut self.duplicates);
     }
 
-    /// Adds a function of the language, `provider::NAME::FUNCTION`.
+    /// Adds a provider-defined function, which configurations call as `provider::NAME::FUNCTION`.
     pub fn function(&mut self, name: &'static str, function: Function) {
         let function = if self.plain { function.plain() } else { function };
         add(&mut self.functions, [(name, function)], &mut self.duplicates);
@@ -382,7 +383,7 @@ fn add<T>(
     duplicates: &mut Vec<&'static str>,
 ) {
     for (name, entry) in more {
-        // The problem is reported when the provider starts, because the methods of the table return no errors.
+        // The problem is reported when the schemas are requested, because the methods of the table return no errors.
         if table.insert(name, entry).is_some() {
             duplicates.push(name);
         }

@@ -169,7 +169,7 @@ pub trait Resource: Send + Sync + 'static {
         Ok(state)
     }
 
-    /// Converts the state of a resource of another type; `None` if this type is not supported.
+    /// Converts the state of a resource of another type; `None` if the type of the source is not supported.
     async fn move_from(&self, _source: MoveSource, _cx: &mut Context<Self::Client>) -> Result<Option<Self::Model>> {
         Ok(None)
     }
@@ -201,7 +201,7 @@ impl<M: Model> Upgrader<M> {
     }
 }
 
-/// The state of a resource of another type.
+/// An object of another resource type that a `moved` block names: its state and identity, and the provider and type that stored them.
 #[derive(Clone, Debug)]
 pub struct MoveSource {
     /// Full address of the provider that stored the state.
@@ -299,7 +299,7 @@ impl<R: Resource> Entry<R> {
     }
 
     /// Combines the result of an operation with the data of its context. An object that the operation saved is used after an error or a
-    /// panic. A value that means the same as in `before`, the planned or stored object, is replaced by the value there.
+    /// panic. After success, a value that means the same as in `before`, the planned or stored object, is replaced by the value there.
     fn answer(&self, result: Result<Option<R::Model>>, before: Option<&Value>, mut cx: Context<R::Client>) -> Answer {
         let saved = cx.take_saved();
         let mut diagnostics = cx.diagnostics;

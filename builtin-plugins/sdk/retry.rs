@@ -103,7 +103,7 @@ impl From<Diagnostic> for Failure {
     }
 }
 
-/// Repeats attempts until one succeeds, with growing pauses.
+/// Repeats an attempt, with growing pauses, until it succeeds, fails for good, or a time limit is reached.
 ///
 /// ```
 /// use std::time::Duration;
@@ -131,7 +131,7 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Repeats attempts until this time limit, with pauses from half a second to ten seconds.
+    /// Creates a `Retry` with this time limit. Its pauses grow from half a second to ten seconds.
     #[must_use]
     pub fn new(timeout: Duration) -> Retry {
         Retry {
@@ -321,8 +321,7 @@ impl Waiter {
         }
     }
 
-    /// Reads the object until it is absent in as many consecutive reads as [`in_a_row`](Waiter::in_a_row) sets. An object in a target state
-    /// counts as absent.
+    /// Reads the object until it is absent, or has a target state, in as many consecutive reads as [`in_a_row`](Waiter::in_a_row) sets.
     ///
     /// # Errors
     /// As for [`Waiter::wait`], except that an absent object is no error.

@@ -16,14 +16,14 @@ pub(crate) fn read_object(json: &Json, schema: &Compiled) -> Result<Value> {
     read(&json, &schema.ty)
 }
 
-/// Adds the empty collections of blocks that did not exist when the state was written.
+/// Adds the blocks that did not exist when the state was written: as an empty list, set, map or object, or as null for a single block.
 fn complete(json: &mut Json, members: &[CompiledMember]) {
     let Json::Object(object) = json else { return };
     for member in members {
         let Some((nesting, members)) = member.inside() else {
             continue;
         };
-        // A missing list would be read as null, but a block is never null.
+        // A missing list would be read as null, but a list of blocks is never null.
         let value = object.entry(member.name().to_owned()).or_insert(Json::Null);
         if value.is_null() && matches!(member, CompiledMember::Block(..)) {
             *value = match nesting {

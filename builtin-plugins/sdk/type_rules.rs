@@ -52,7 +52,7 @@ pub(crate) fn of_object(parts: Vec<(Option<&'static str>, TypeRules)>) -> TypeRu
 
 impl TypeRules {
     /// Returns the rules of a type that accepts a value if `check` returns no error. Two values mean the same if `same` returns true.
-    /// `base` is the rules of the type that values are written as.
+    /// `base` has the rules of the simpler type as which the values are written.
     pub(crate) fn custom(
         check: fn(&Value) -> Option<ModelError>,
         same: fn(&Value, &Value) -> bool,

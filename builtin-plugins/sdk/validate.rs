@@ -36,7 +36,7 @@
 //! # Names
 //!
 //! The rules have the names of terraform-plugin-framework-validators. One name serves all types to which the rule applies. A rule on an
-//! attribute of any other type is refused when the plugin starts.
+//! attribute of any other type is refused when the schemas are requested.
 //!
 //! | in Go | here |
 //! | --- | --- |
@@ -73,8 +73,9 @@
 //! | `disk[*].size` | in all blocks or elements |
 //! | `disk[0].size`, `tags["owner"]` | in one of them |
 //!
-//! An expression that names nothing in the schema is refused when the plugin starts. An expression can name several values. For a rule
-//! about conflicts, one of them that is set is a conflict. For a rule that requires the values, one of them that is not set is missing.
+//! An expression that names nothing in the schema is refused when the schemas are requested. An expression can name several values. For a
+//! rule about conflicts, one of them that is set is a conflict. For a rule that requires the values, one of them that is not set is
+//! missing.
 
 mod expression;
 mod groups;
@@ -97,14 +98,14 @@ pub use rules::{
     size_at_most, size_between, unique_values, utf8_length_at_least, utf8_length_at_most, utf8_length_between,
 };
 
-/// A rule that is implemented by a function, which returns an error if the value breaks the rule.
+/// A rule that is implemented by a function, which returns an error or a warning if the value breaks the rule.
 pub type Rule = Arc<dyn Fn(&Check<'_>) -> Option<Diagnostic> + Send + Sync>;
 
 /// A rule for one attribute, created by the functions of this [module](self). A rule names other attributes by path expressions. The
 /// attribute's own name may be among them.
 ///
-/// A rule that does not apply to the attribute's type, or names an attribute that does not exist, is refused when the plugin starts. If the
-/// attribute has any type, a value of the wrong type is an error of the configuration.
+/// A rule that does not apply to the attribute's type, or names an attribute that does not exist, is refused when the schemas are
+/// requested. If the attribute has the dynamic type, a value of the wrong type is an error of the configuration.
 #[derive(Clone)]
 pub enum Validator {
     /// Exactly one of this attribute and these attributes must be set.
@@ -123,7 +124,7 @@ pub enum Validator {
     Size(usize, usize),
     /// Minimum length of the text in bytes.
     LengthAtLeast(usize),
-    /// The nested block must be present.
+    /// The nested block must be present, or at least one if there can be several.
     Required,
     /// Every element of the list, set or map must satisfy this rule.
     Each(Box<Validator>),
@@ -210,11 +211,11 @@ fn subject(rule: &Validator) -> Option<Subject> {
 }
 
 impl Validator {
-    /// Returns the reason why this rule cannot apply to an attribute of this type. `exists` returns true if a path expression names a
-    /// member of the schema.
+    /// Returns the reason why this rule is invalid for an attribute of this type; `None` if it is valid. `exists` returns true if a path
+    /// expression names a member of the schema.
     pub(crate) fn problem(&self, ty: &Type, exists: &dyn Fn(&str) -> bool) -> Option<String> {
         if let Some((subject, fits)) = subject(self)
-            // If the attribute has any type, each configured value is checked instead.
+            // If the attribute has the dynamic type, each configured value is checked instead.
             && *ty != Type::Dynamic
             && !fits(ty)
         {
@@ -290,7 +291,8 @@ pub struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// Returns the value of another attribute by its path expression. If the expression names several values, returns the first.
+    /// Returns the value of another attribute by its path expression. If the expression names several values, returns the first; `None` if
+    /// it names none.
     #[must_use]
     pub fn other(&self, path: &str) -> Option<&'a Value> {
         self.block.get(path).or_else(|| self.find(path).values.first().copied())
@@ -366,7 +368,7 @@ fn path_text(path: &Path) -> String {
     path.to_string().trim_start_matches('.').to_owned()
 }
 
-/// Returns true if a value counts as absent: null, or a block collection without blocks.
+/// Returns true if a value counts as absent: null, or an empty list, set or map.
 pub(crate) fn is_absent(value: &Value) -> bool {
     let is_collection = !matches!(value.ty(), Type::Object(_));
     value.is_null() || (is_collection && value.len() == Some(0))
@@ -433,7 +435,8 @@ fn any_rule(rules: &[Validator], all_warnings: bool, check: &Check<'_>, out: &mu
 }
 
 impl Validator {
-    /// Returns an error if the rule does not apply to the type of the value. This is possible only if the schema leaves the type open.
+    /// Returns an error if the rule does not apply to the type of the value. This is possible only for an attribute or an element of the
+    /// dynamic type.
     fn wrong_type(&self, check: &Check<'_>) -> Option<Diagnostic> {
         let (wanted, fits) = subject(self)?;
         if !check.value.is_present() || fits(check.value.ty()) {

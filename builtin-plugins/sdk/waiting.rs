@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 static SEND: OnceLock<fn(&str)> = OnceLock::new();
 
-/// Installs the function that sends such a message; its argument is the host name of the server. Later calls have no effect.
+/// Installs the function that sends the message; its argument is the host name of the server. Later calls have no effect.
 pub fn report_waiting_with(send: fn(&str)) {
     // One process serves one plugin, so there is only one function.
     SEND.get_or_init(|| send);

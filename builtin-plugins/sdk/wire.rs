@@ -68,10 +68,10 @@ pub fn encode(value: &Value, ty: &Type) -> Result<Wire> {
     }
 }
 
-/// Returns an error for a collection with elements of different types. With an open element type, the encoding would convert them all to
-/// one type, and the state would have other values than the plugin returned.
+/// Returns an error for a collection with elements of different types. If the element type is or contains the dynamic type, the encoding
+/// would convert them all to one type, and the state would have other values than the plugin returned.
 fn one_type(value: &Value, ty: &Type) -> std::result::Result<(), ModelError> {
-    // Without an open type, all elements have the declared type.
+    // Without a dynamic type, all elements have the declared type.
     if !ty.has_dynamic() {
         return Ok(());
     }
@@ -108,7 +108,7 @@ fn one_type(value: &Value, ty: &Type) -> std::result::Result<(), ModelError> {
 }
 
 fn same_type<'a>(items: impl Iterator<Item = &'a Value>) -> std::result::Result<(), ModelError> {
-    // Null and unknown values of an open type are skipped: they fit any type.
+    // Null and unknown values of the dynamic type are skipped: they fit any type.
     let mut types = items.map(Value::ty).filter(|ty| **ty != Type::Dynamic);
     let Some(first) = types.next() else { return Ok(()) };
     match types.find(|ty| *ty != first) {
@@ -175,7 +175,7 @@ mod tests {
         let ty = Vec::<Any>::ty();
         let one = vec![Any("a".into()), Any::default(), Any(Value::unknown(Type::Dynamic))].to_cty();
         assert_eq!(decode(&encode(&one, &ty).unwrap(), &ty).unwrap(), one);
-        // If the attribute itself has any type, a tuple is a valid value.
+        // If the attribute itself has the dynamic type, a tuple is a valid value.
         let tuple = Value::tuple(vec!["a".into(), Value::number(1)]);
         let read = decode(&encode(&tuple, &Type::Dynamic).unwrap(), &Type::Dynamic).unwrap();
         assert_eq!(read, tuple);

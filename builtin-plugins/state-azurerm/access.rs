@@ -46,8 +46,7 @@ impl Access {
         headers: &mut HeaderMap,
         length: usize,
     ) -> std::result::Result<(), Failure> {
-        // The service refuses requests whose date differs by more than 15 minutes, so each attempt is signed
-        // again.
+        // The service refuses requests whose date differs by more than 15 minutes, so each attempt is signed again.
         let now = httpdate::fmt_http_date(std::time::SystemTime::now());
         let unusable = |_| Failure {
             message: "a header of the request has characters that HTTP headers cannot have".to_owned(),

@@ -20,7 +20,7 @@ use crate::login::For;
 use crate::manager::Manager;
 use crate::settings::{How, Settings};
 
-/// Metadata of a blob that names the holder of its lease, as in Terraform.
+/// Name of the metadata entry of a blob that has the lock info of the lease's holder, as in Terraform.
 const LOCK_INFO: &str = "terraformlockid";
 const METADATA: &str = "x-ms-meta-";
 
@@ -252,7 +252,7 @@ impl Client {
         }
     }
 
-    /// Sets or removes the holder in the metadata of a leased blob.
+    /// Sets or removes the holder in the metadata of a leased blob. From then on, requests of this client for the blob contain the lease.
     async fn put_holder(&self, about: About<'_>, blob: &str, lease: &str, info: Option<&LockInfo>) -> Result<()> {
         self.hold(blob, Some(lease));
         // Setting metadata replaces all of them, so those of other programs are read first and sent again.

@@ -241,7 +241,7 @@ fn certificate(config: &Config) -> Result<Option<Certificate>> {
         .map_err(|why| problem(attribute, format!("The client certificate cannot be used: {why}.")).into())
 }
 
-/// Returns the token service of the CI system, if the environment names one.
+/// Returns the token service of the CI system, if the arguments or the environment name one.
 fn requested(config: &Config) -> Option<Requested> {
     match (
         text(

@@ -50,7 +50,7 @@ impl Vault {
     /// Sends a request about a key in the vault. Without a version the newest version is used.
     ///
     /// # Errors
-    /// There was no answer, or the answer is an error.
+    /// There are no credentials, there was no answer, or the answer is an error.
     pub async fn call(&self, key: &str, version: &str, operation: &str, body: &Json, what: &str) -> Result<Json> {
         let mut url = self.address.clone();
         if let Ok(mut path) = url.path_segments_mut() {

@@ -20,7 +20,7 @@ const KEY: &AsciiSet = &NON_ALPHANUMERIC
 /// Flags of lock keys, by which the Consul CLI recognizes them.
 const LOCK_FLAGS: u64 = 0x2ddc_cbc0_58a5_0c18;
 
-/// A key with its value.
+/// Value of a key, with its index, its flags, and the session that has locked the key.
 pub(crate) struct Pair {
     pub value: Vec<u8>,
     pub index: u64,
@@ -107,7 +107,7 @@ impl Kv {
         Diagnostic::error(about.summary, detail).into()
     }
 
-    /// Error for a successful answer that does not have the form of an agent's answer, for example from a proxy.
+    /// Builds the error for a successful answer that does not have the form of an agent's answer, for example from a proxy.
     fn no_answer_of_consul(&self, about: About<'_>, expected: &str) -> Diagnostics {
         let detail = format!(
             "{} was answered at {} with something that is not {expected}, as an agent of Consul answers. A proxy may have answered \
@@ -163,7 +163,7 @@ impl Kv {
         }
     }
 
-    /// Parses the answer to a conditional write: `true` or `false`.
+    /// Parses the answer `true` or `false` to a write, to a deletion, or to the end of a session.
     fn yes(&self, about: About<'_>, answer: &Answer) -> Result<bool> {
         match answer.status.as_u16() {
             200 => match answer.body.trim_ascii() {

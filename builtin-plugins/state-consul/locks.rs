@@ -73,7 +73,8 @@ const RELEASING: About<'static> = About {
     what: "Releasing the lock in Consul",
 };
 
-/// Locks a state with a new session, and records the holder. Returns `None` if another session holds the lock.
+/// Locks a state with a new session, and records the holder. Returns `None` if another session holds the lock, or if the key cannot be
+/// locked yet after a lost session.
 async fn take(kv: &Kv, path: &str, info: &mut LockInfo) -> Result<Option<String>> {
     let session = kv.make_session(TAKING).await?;
     let taken = take_with(kv, path, info, &session).await;
@@ -112,7 +113,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     Ok(true)
 }
 
-/// Reads the recorded holder.
+/// Reads the recorded holder; `None` if there is no valid record.
 async fn holder(kv: &Kv, path: &str) -> Result<Option<LockInfo>> {
     let pair = kv.get(TAKING, &info_key(path)).await?;
     Ok(pair.and_then(|pair| LockInfo::from_json(&pair.value)))
@@ -238,7 +239,7 @@ impl Locks {
         }
     }
 
-    /// Releases the lock of a state, even if another program holds it.
+    /// Releases the lock with this ID, even if another program holds it.
     pub async fn unlock(&self, path: &str, id: &str) -> Result<()> {
         match self.take_held(path, id) {
             Some(held) => self.release(path, held).await,
@@ -280,7 +281,7 @@ impl Locks {
         }
     }
 
-    /// Ends the session of another program, and removes its keys.
+    /// Ends the session of another program that holds the lock, and removes the keys of the lock.
     async fn force(&self, path: &str, id: &str) -> Result<()> {
         let kv = &self.kv;
         let pair = kv.get(RELEASING, &key(path)).await?;

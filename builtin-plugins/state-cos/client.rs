@@ -183,8 +183,8 @@ impl Client {
     }
 }
 
-/// Object that locks a state. The service cannot create an object only if it does not exist. So the program first creates a tag, which only
-/// one program can do.
+/// Object that locks a state. The service has no condition under which an existing object is not overwritten. So the program first creates
+/// a tag, which only one program can do.
 struct LockObject<'c> {
     client: &'c Client,
     object: String,
@@ -248,13 +248,15 @@ impl LockRecord for LockObject<'_> {
         if self.client.untagged.lock().await.remove(&self.object) {
             return Ok(Removed::Done);
         }
-        // The lock was created by another process. If that was killed after it had written the object, it also left its tag.
+        // Another process created the lock, or this one could not remove the tag. A process that is killed after it has written the object
+        // also leaves its tag.
         self.client.remove_tag(&self.object).await.map(|()| Removed::Done)
     }
 }
 
 impl LockObject<'_> {
-    /// Explains why a tag could not be created: another program has it, or the user may not create tags.
+    /// Returns the result of a lock whose tag could not be created: the lock exists already, another program has the tag, or the user may
+    /// not create tags.
     async fn without_tag(&self, refused: &Refused) -> std::result::Result<Created, LockError> {
         if self.find(LOCK).await?.is_some() {
             return Ok(Created::Exists);

@@ -26,7 +26,7 @@ pub(crate) struct Cloud {
 }
 
 impl Cloud {
-    /// Returns credentials that remain valid for some minutes.
+    /// Returns the cached credentials, or new ones if those expire within five minutes.
     pub async fn credential(&self) -> Result<Credential> {
         self.current.get(self.source.find(&self.services)).await
     }

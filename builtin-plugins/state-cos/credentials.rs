@@ -72,7 +72,7 @@ fn problem(detail: String) -> Diagnostics {
 }
 
 impl Source {
-    /// Returns valid credentials.
+    /// Returns the given keys or those of the machine, or those of the role that is assumed with them.
     pub async fn find(&self, services: &Services) -> Result<Current> {
         let base = match &self.machine {
             Some(role) => of_machine(role).await?,

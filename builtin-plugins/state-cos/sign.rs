@@ -47,8 +47,9 @@ pub(crate) struct Call<'a> {
     pub host: &'a str,
     pub content_type: &'a str,
     pub body: &'a str,
-    /// Time in seconds since 1970, and its day in UTC, such as `2019-02-25`.
+    /// Time in seconds since 1970.
     pub time: i64,
+    /// Day of the time in UTC, such as `2019-02-25`.
     pub day: &'a str,
 }
 

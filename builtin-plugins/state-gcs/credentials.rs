@@ -41,7 +41,7 @@ impl Source {
     }
 }
 
-/// Cache of an access token, which is requested when it is first needed.
+/// Credentials for Google Cloud APIs: their source, the service account to impersonate, if any, and the cached access token.
 pub(crate) struct Credentials {
     source: Source,
     impersonate: Option<String>,
@@ -50,7 +50,8 @@ pub(crate) struct Credentials {
     token: TokenCache,
 }
 
-/// Returns the path of the application default credentials, if the file exists.
+/// Returns the path of the application default credentials: from GOOGLE_APPLICATION_CREDENTIALS, even if the file is missing, or else that
+/// of gcloud's file if it exists.
 fn default_file() -> Option<PathBuf> {
     if let Some(path) = env::var("GOOGLE_APPLICATION_CREDENTIALS") {
         return Some(path.into());
@@ -134,7 +135,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// Returns the project to be charged for requests, if it is not the project of the bucket.
+    /// Returns the project to be charged for requests, if the environment or the credentials name one.
     fn quota_project(&self) -> Option<String> {
         let of = |json: &Json| json["quota_project_id"].as_str().map(str::to_owned);
         match &self.source {
@@ -173,7 +174,7 @@ impl Credentials {
 async fn of_json(http: &HttpClient, json: &Json, scope: &str) -> Result<Token> {
     match json["type"].as_str().unwrap_or_default() {
         "impersonated_service_account" => {
-            // The first token authorizes the request for the second one, for which the scope of objects is not enough.
+            // The first token authorizes the request for the second one, for which the requested scope is not enough.
             let base = of_plain_json(http, &json["source_credentials"], EVERYTHING).await?;
             let address = json["service_account_impersonation_url"].as_str().unwrap_or_default();
             let delegates = json["delegates"].as_array().into_iter().flatten();

@@ -26,7 +26,7 @@ pub(crate) async fn token(http: &HttpClient, json: &Json, scope: &str) -> Result
     let text = |name: &str| json[name].as_str().unwrap_or_default();
     let subject = subject(http, json).await?;
     let impersonation = text("service_account_impersonation_url");
-    // For impersonation, the first token is only used to request another token, which requires a larger scope than that of objects.
+    // For impersonation, the first token is only used to request another token, which requires a larger scope than the requested one.
     let first_scope = if impersonation.is_empty() { scope } else { EVERYTHING };
     let mut form = vec![
         ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
@@ -118,7 +118,7 @@ async fn program(json: &Json, executable: &Json) -> Result<String> {
         return Err(failed(command, why));
     }
     let output = executable["output_file"].as_str();
-    // The program caches its output in this file, so it is run only if the token in the file has expired.
+    // The program caches its output in this file, so it is run only if the file has no valid token.
     if let Some(token) = output
         .and_then(|path| std::fs::read(path).ok())
         .and_then(|text| parse_answer(&text).ok())

@@ -38,7 +38,7 @@ impl Kms {
     /// Sends a request about a key. `key` is its resource name.
     ///
     /// # Errors
-    /// There was no answer, or the answer is an error.
+    /// There are no credentials, there was no answer, or the answer is an error.
     pub async fn call(&self, key: &str, operation: &str, body: &Json, what: &str) -> Result<Json> {
         let address = format!("{}{}:{operation}", self.address, encoded_path(key.trim_matches('/')));
         let url = Url::parse(&address)

@@ -94,7 +94,8 @@ impl Api {
                     .push_str(&format!(" The cluster is asked at {}.", self.sessions.server()));
                 problem
             })?;
-            // The token of a credential plugin may have been revoked early, so after a 401 the plugin is run once more.
+            // The token of a credential plugin or of a token file may have been revoked early, so after a 401 the plugin is run or the file
+            // is read once more.
             if answer.status.as_u16() != 401 || !again || !self.sessions.refused().await {
                 return Ok(answer);
             }

@@ -15,7 +15,7 @@ use store_client::lock::{Created, Found, LockRecord, Records, Removed};
 use crate::api::{Api, Kind, Written};
 use crate::config::Settings;
 
-/// Key of the state in its secret. Also the label of all secrets and leases, and the prefix of their names.
+/// Key of the state in its secret. Also the label of all secrets and leases, and a part of their names.
 const STATE: &str = "tfstate";
 const SUFFIX: &str = "tfstateSecretSuffix";
 const WORKSPACE: &str = "tfstateWorkspace";
@@ -129,7 +129,7 @@ impl Client {
         format!("{doing} the {kind} {name:?} in the namespace {:?}", self.api.namespace)
     }
 
-    /// Writes the secret of one part of a state, if it still has the expected version.
+    /// Writes the secret of one part of a state. If a version is expected, the secret must still have it.
     async fn write_part(
         &self,
         about: About<'_>,
@@ -173,7 +173,7 @@ impl Client {
         ))
     }
 
-    /// Deletes an object if it has the label of this store.
+    /// Deletes an object if it exists. An object without the label of this store is not deleted, but is an error.
     async fn delete_own(&self, about: About<'_>, kind: Kind, name: &str) -> Result<()> {
         let Some(object) = self.api.get(about, kind, name).await? else {
             return Ok(());

@@ -228,7 +228,7 @@ impl Config {
         }
     }
 
-    /// Applies the arguments that override the files.
+    /// Applies the arguments and variables that override the files or the service account.
     fn overridden(&self, mut access: Access) -> Result<Access> {
         let set = |part: &mut Option<String>, value: &Attr<String>, variable: &str| {
             if let Some(text) = text(value, variable) {
@@ -251,8 +251,7 @@ impl Config {
             let is_tls = access.authorities.is_some() || certificate || access.insecure;
             access.server = format!("{}://{}", if is_tls { "https" } else { "http" }, access.server);
         }
-        // The arguments may replace https by http. Then the credentials from the files are dropped, and only those from the arguments
-        // (below) are used.
+        // Without TLS, the credentials from the files are dropped, and only those from the arguments and variables (below) are used.
         if access.server.to_ascii_lowercase().starts_with("http://") {
             tracing::warn!(
                 "the user of the file is not used: the connection to {} is not safe",

@@ -202,7 +202,7 @@ fn text(value: &Json, name: &str) -> Option<String> {
     value[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Returns the content of a field that is either Base64 in the file, or the path of another file.
+/// Returns the content of a field that is either Base64 in the file, or the path of another file; `None` if the field is not set.
 fn content(part: &Part, field: &'static str) -> Result<Option<String>, KubeconfigError> {
     let name = || part.name.clone();
     if let Some(data) = text(&part.value, &format!("{field}-data")) {
@@ -291,7 +291,7 @@ fn of_user(access: &mut Access, part: &Part) -> Result<(), KubeconfigError> {
     }
     let provider = &value["auth-provider"];
     if provider.is_object() {
-        // An auth provider caches its token in the file. The token is used while it is valid.
+        // An auth provider caches its token in the file. The token is used whether or not it has expired.
         let token = text(&provider["config"], "id-token").or_else(|| text(&provider["config"], "access-token"));
         access.token = Some(token.ok_or_else(|| KubeconfigError::AuthProvider {
             user: part.name.clone(),

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::exec::Credential;
 use crate::kubeconfig::Access;
 
-/// HTTP client, and the headers for its requests.
+/// HTTP client, the headers for its requests, and the expiry of the credentials.
 #[derive(Clone)]
 pub(crate) struct Session {
     pub http: Arc<HttpClient>,
@@ -25,7 +25,7 @@ pub(crate) struct Session {
     token: Option<Token>,
 }
 
-/// Cache of the current session.
+/// Access settings of the cluster, and a cache of the current session.
 pub(crate) struct Sessions {
     access: Access,
     current: Mutex<Option<Session>>,
@@ -54,7 +54,7 @@ impl Sessions {
         &self.access.server
     }
 
-    /// Returns a session that remains valid for some minutes.
+    /// Returns the cached session, or a new one if its credentials expire within two minutes or come from a token file.
     pub async fn get(&self) -> Result<Session> {
         let mut current = self.current.lock().await;
         let holds =

@@ -129,8 +129,8 @@ impl Source {
     }
 }
 
-/// Collects the API key of a user. Each part is taken from the arguments, or else from the configuration file, or else from the older
-/// variables of Terraform's provider. Also returns the region, if one of these sets it.
+/// Collects the API key of a user. Each part is taken from the arguments or their variables, or else from the configuration file, or else
+/// from the older variables of Terraform's provider. Also returns the region, if the file or an older variable sets it.
 fn of_user(config: &Config) -> Result<(Source, Option<String>)> {
     let file = usual_file();
     let profile = match text(&config.config_file_profile, "config_file_profile") {

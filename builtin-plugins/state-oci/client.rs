@@ -132,7 +132,7 @@ impl Client {
         })
     }
 
-    /// Requests one page of the versions of an object, by their IDs.
+    /// Requests one page of the IDs of an object's versions.
     async fn versions(&self, about: About<'_>, object: &str, place: Option<String>) -> Result<Page> {
         let mut query = vec![("prefix", object)];
         query.extend(place.as_deref().map(|place| ("page", place)));

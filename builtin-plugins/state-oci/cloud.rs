@@ -31,7 +31,7 @@ pub(crate) struct Cloud {
 }
 
 impl Cloud {
-    /// Returns an identity that remains valid for some minutes.
+    /// Returns the cached identity, or finds it again if it expires within five minutes.
     pub async fn identity(&self) -> Result<Identity> {
         // The lock is held during the search, so that concurrent requests wait for its result.
         let mut current = self.current.lock().await;
@@ -128,7 +128,7 @@ pub(crate) fn code_and_message(answer: &Answer) -> (String, String) {
     (part("code"), part("message"))
 }
 
-/// Returns the token of the user on whose behalf requests are made.
+/// Returns the token of the user on whose behalf requests are made; `None` if the environment does not name one.
 fn token_of_another() -> Result<Option<String>> {
     let Some(path) = variable("obo_token_path") else {
         return Ok(variable("obo_token"));

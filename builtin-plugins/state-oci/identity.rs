@@ -35,7 +35,7 @@ impl Identity {
     }
 }
 
-/// Returns the expiry of a JWT.
+/// Returns the expiry of a JWT; `None` if it has none or cannot be read.
 fn end_of(token: &str) -> Option<i64> {
     let claims = URL_SAFE_NO_PAD
         .decode(token.split('.').nth(1)?.trim_end_matches('='))

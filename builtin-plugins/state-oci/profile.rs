@@ -76,7 +76,7 @@ impl Profile {
         found.map(Profile)
     }
 
-    /// Returns a value; `None` if it is empty.
+    /// Returns a value; `None` if it is missing or empty.
     pub fn get(&self, name: &str) -> Option<String> {
         self.0.get(name).filter(|value| !value.is_empty()).cloned()
     }

@@ -89,7 +89,7 @@ pub(crate) fn full_name(name: &str) -> String {
     found.map_or(name.clone(), |(full, ..)| (*full).to_owned())
 }
 
-/// Returns the host name of a service in a region.
+/// Returns the host name of a service in a region. A region that contains a dot is used as the domain.
 pub(crate) fn host(service: &str, region: &str) -> String {
     if region.contains('.') {
         return format!("{service}.{region}");

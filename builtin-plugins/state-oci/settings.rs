@@ -10,7 +10,7 @@ use crate::config::{Config, SUMMARY, text, variable};
 use crate::region::host;
 use crate::requests::{http, is_true};
 
-/// Encryption of objects, if it is not the bucket's own.
+/// Encryption of objects: the bucket's own, or with a key of this configuration.
 pub(crate) enum Encryption {
     Usual,
     /// Encryption with a key of the Vault service.

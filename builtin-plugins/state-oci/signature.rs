@@ -10,8 +10,8 @@ use crate::identity::Identity;
 /// Header with the token of the user on whose behalf a request is made.
 pub(crate) const ANOTHER: &str = "opc-obo-token";
 
-/// Returns the headers of a signed request. The signature covers the body of a POST. It does not cover the body of a PUT, as the service
-/// specifies for objects.
+/// Returns the headers of a signed request. With `with_host`, the signature covers the host. The signature covers the body of a POST. It
+/// does not cover the body of a PUT, as the service specifies for objects.
 pub(crate) fn signed(
     identity: &Identity,
     (method, url): (&Method, &Url),

@@ -19,9 +19,10 @@ use crate::requests::http;
 use crate::settings::{Encryption, Settings};
 use crate::{key, upload};
 
-/// Keys from `openssl genrsa -traditional -aes128 -passout pass:secret 2048` and `openssl genrsa -aes256 -passout
-/// pass:secret 2048`.
+/// Key from `openssl genrsa -traditional -aes128 -passout pass:secret 2048`.
 const OLD_KEY: &str = include_str!("test-keys/old.pem");
+
+/// Key from `openssl genrsa -aes256 -passout pass:secret 2048`.
 const NEW_KEY: &str = include_str!("test-keys/new.pem");
 
 #[test]

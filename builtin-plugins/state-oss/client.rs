@@ -15,8 +15,10 @@ use crate::cloud::Cloud;
 use crate::settings::Settings;
 use crate::table::{IsThere, Table};
 
-/// Columns of the table.
+/// Column with the lock info, in the row of a lock.
 const INFO: &str = "Info";
+
+/// Column with the MD5, in the row of a checksum.
 const DIGEST: &str = "Digest";
 
 /// Client for a bucket with states.
@@ -57,7 +59,7 @@ impl Client {
         format!("{doing} the object {object:?} of the bucket {:?}", self.settings.bucket)
     }
 
-    /// Reads an object. Returns `None` if it does not exist or is empty.
+    /// Reads an object. The snapshot has no state if the object does not exist or is empty.
     async fn get(&self, object: &str) -> Result<Snapshot> {
         let Settings { cloud, bucket, .. } = &self.settings;
         let what = self.what("Reading", object);

@@ -90,7 +90,8 @@ fn problem(detail: String) -> Diagnostics {
 }
 
 impl Source {
-    /// Returns valid credentials.
+    /// Returns the keys, or the credentials of the machine's role, or those of the role that is assumed with either of them or with the
+    /// OIDC token.
     pub async fn find(&self, services: &Services) -> Result<Current> {
         let base = match (&self.given, &self.machine, &self.oidc, &self.role) {
             (Some(given), ..) => Current {

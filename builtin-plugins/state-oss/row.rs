@@ -22,8 +22,10 @@ const CELL_CHECK: u8 = 0xa;
 /// Type tag of a text value.
 const TEXT: u8 = 0x3;
 
-/// Existence conditions of a request: none, and "the row must not exist".
+/// Existence condition of a request: none.
 pub(crate) const WHETHER_OR_NOT: i32 = 0;
+
+/// Existence condition of a request: the row must not exist.
 pub(crate) const NOT_THERE: i32 = 2;
 
 /// Condition of a request.

@@ -13,8 +13,10 @@ use crate::{row, sign};
 /// Primary key column.
 const KEY: &str = "LockID";
 
-/// Number of attempts while the service is busy, and the pause after the first one. The pause doubles each time.
+/// Number of attempts while the service is busy.
 const ATTEMPTS: u32 = 6;
+
+/// Pause after the first attempt. The pause doubles after each further one.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// A table in an instance of Tablestore.

@@ -137,7 +137,8 @@ impl Client {
         problem(summary, &self.settings.title, error)
     }
 
-    /// Returns the session. If the connection was lost, a new one is made, and the lock, which ended with the old one, is acquired again.
+    /// Returns the session. If the connection was lost, a new one is made, and the lock, which ended with the old one, is acquired again
+    /// unless another program holds it.
     async fn session(&self) -> Result<MutexGuard<'_, Session>> {
         let mut session = self.session.lock().await;
         if !session.connection.is_closed() {
@@ -176,8 +177,8 @@ impl Client {
         rows.map_err(|e| self.problem(summary, &e))
     }
 
-    /// Locks the row of a workspace. A missing row is created. The creation lock is released as soon as the row is locked, so that the
-    /// first applies of other states do not have to wait.
+    /// Locks the row of a workspace. A missing row is created, if the user may do that. The creation lock is released as soon as the row is
+    /// locked, so that the first applies of other states do not have to wait.
     async fn try_lock(&self, connection: &Connection, workspace: &str) -> std::result::Result<Lock, Refusal> {
         let table = &self.table;
         let mut is_new = false;
@@ -332,7 +333,7 @@ impl LockedStore for Client {
         Ok(written.map(String::into_bytes).into())
     }
 
-    /// Writes without a condition, because the session must hold the lock.
+    /// Writes without a condition: rows have no revisions, and the lock protects the state.
     async fn write(&self, workspace: &str, state: &[u8], _expected: Option<&Revision>) -> Result<Written> {
         let state = str::from_utf8(state).map_err(|_| {
             Diagnostic::error(
@@ -382,7 +383,7 @@ impl LockedStore for Client {
 
     async fn unlock(&self, workspace: &str, _id: &str) -> Result<()> {
         let mut session = self.session.lock().await;
-        // A lock can be released only by its own session, and ends with it.
+        // A lock can be released only by its own session, and ends when that session ends.
         let Some(Held { number, is_new, .. }) = session.held.take() else {
             return Ok(());
         };

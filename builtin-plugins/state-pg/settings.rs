@@ -12,7 +12,7 @@ use tokio_postgres::config::SslMode;
 
 /// Effective settings of the connection.
 pub(crate) struct Settings {
-    /// Hosts, as they are named in the connection string.
+    /// Hosts, as the connection string or the environment names them.
     pub host: String,
     pub config: Config,
     pub tls: Tls,

@@ -59,7 +59,7 @@ pub(crate) struct Client {
     known: Mutex<HashMap<String, Known>>,
 }
 
-/// What this client knows about a workspace.
+/// Cached information on a workspace: its lock, its last state, and whether a write has failed.
 #[derive(Clone)]
 struct Known {
     workspace: Workspace,
@@ -159,7 +159,7 @@ impl Client {
         Ok(found.map(|workspace| self.learned(workspace)))
     }
 
-    /// Returns the ID by which a lock of a workspace is released.
+    /// Returns the ID with which `force-unlock` releases the lock of a workspace.
     fn lock_id(&self, workspace: &Workspace) -> String {
         format!("{}/{}", self.connection.settings.organization, workspace.name)
     }

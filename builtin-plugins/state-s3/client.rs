@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// Writes an object, if it still has the expected revision.
+    /// Writes an object. With lock files, it is written only if it still has the expected revision.
     async fn put(&self, key: &str, content: &[u8], expected: Option<&Revision>) -> Result<Written> {
         let what = format!("Writing the object {key:?} of the bucket {:?}", self.settings.bucket);
         let mut headers = self.writing(content);
@@ -211,7 +211,7 @@ impl Client {
             .object(Method::GET, None, &query, Vec::new(), Vec::new(), about.what)
             .await?;
         if !answer.status.is_success() {
-            // Without permission to list the bucket, there is only the default workspace, so that permission to read one state is enough.
+            // With the default prefix, a refused listing counts as an empty one, so that permission to read one state is enough.
             if self.settings.prefix == "env:" && code(&answer) == "AccessDenied" {
                 tracing::warn!("workspaces cannot be listed: access is denied");
                 return Ok(Page::default());

@@ -337,7 +337,7 @@ fn set(value: &Attr<Set<String>>) -> Vec<String> {
 }
 
 impl Config {
-    /// Returns the errors in the arguments that can be found without a request.
+    /// Returns the errors and warnings about the arguments that can be found without a request.
     pub(crate) fn problems(&self) -> Diagnostics {
         let mut found = Found(Diagnostics::new());
         found.add(

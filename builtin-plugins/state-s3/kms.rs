@@ -45,7 +45,7 @@ impl Kms {
     /// Sends a request and returns its result.
     ///
     /// # Errors
-    /// There was no answer, or the answer is an error.
+    /// There are no credentials, there was no answer, or the answer is an error.
     pub async fn call(&self, operation: &str, body: &Json, what: &str) -> Result<Json> {
         let credential = self.credentials.get(&self.http, &self.services).await?;
         let request = Request {

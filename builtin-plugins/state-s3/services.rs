@@ -13,8 +13,9 @@ pub(crate) struct Services {
     pub iam: String,
     pub sts: String,
     pub sts_region: String,
-    /// Custom URL of IAM Identity Center (portal and token service); `None` for the default URLs.
+    /// Custom URL of the portal of IAM Identity Center; `None` for the default URL.
     pub sso: Option<String>,
+    /// Custom URL of the token service of IAM Identity Center; `None` for the default URL.
     pub sso_login: Option<String>,
     pub path_style: bool,
 }

@@ -3,7 +3,7 @@
 use monoform_sdk::{Attr, env};
 
 /// Returns the text of an argument. If the configuration does not set it, returns the value of the first environment variable that is set.
-/// `None` if the text is empty.
+/// `None` if neither is set, or if the text is empty.
 #[must_use]
 pub fn text(value: &Attr<String>, variables: &[&str]) -> Option<String> {
     let given = match value.known() {

@@ -265,7 +265,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request once and follows redirects.
+    /// Sends a request once, and follows redirects if the settings allow that.
     async fn once(&self, method: Method, url: Url, headers: HeaderMap, body: Option<Bytes>) -> Result<Answer, Failure> {
         let work = async {
             let request = http::Request {

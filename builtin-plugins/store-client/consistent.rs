@@ -12,8 +12,10 @@ use crate::about::details;
 use crate::guard::{Snapshot, Written};
 use crate::sum::md5_hex;
 
-/// Time limit for reading a state again while its checksum does not match, and the pause between reads.
+/// Time limit for reading a state again while its checksum does not match.
 const LIMIT: Duration = Duration::from_secs(10);
+
+/// Pause between the reads of a state whose checksum does not match.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Requests for the checksums of states. A checksum is stored under the key of its state.
@@ -64,7 +66,7 @@ where
 /// because it may have been written nevertheless.
 ///
 /// # Errors
-/// The state was not written.
+/// The write failed, and the state that is read afterwards is not the new one.
 pub async fn write<State>(
     sums: &dyn Sums,
     key: &str,

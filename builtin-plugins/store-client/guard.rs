@@ -2,8 +2,8 @@
 //!
 //! A lock can be lost while its program is still running: `force-unlock` releases it, or a session expires. [`Guarded`] turns a
 //! [`LockedStore`] into a state client that checks for this before each write. It asks the service whether the lock is still its own. If
-//! the service has conditional writes, the write also requires that the state is the one that was read or written last. After a refused
-//! write, all others are refused until the lock is taken again.
+//! the service has conditional writes, the write also requires that the state is the one that was read or written last. Once the lock is
+//! found to be lost, all writes are refused until it is taken again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -87,7 +87,7 @@ pub trait LockedStore: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Tries once to lock a workspace.
+    /// Tries to lock a workspace, without waiting for a known holder.
     async fn lock(&self, workspace: &str, info: LockInfo) -> std::result::Result<String, LockError> {
         lock::acquire(&self.lock_records(workspace)?, info).await
     }
@@ -96,7 +96,7 @@ pub trait LockedStore: Send + Sync + 'static {
         lock::release(&self.lock_records(workspace)?, id).await
     }
 
-    /// Forgets a lost lock without a request: the lock that exists at the service belongs to another program.
+    /// Forgets a lost lock, without releasing the lock at the service, which may belong to another program.
     async fn forget_lock(&self, _workspace: &str, _id: &str) {}
 
     /// Returns true if the store records each object of a state separately, with its history.
@@ -146,7 +146,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns true if this program may have written the state with this MD5.
+    /// Returns true if this program has read or written the state with this MD5 last, or may have written it in a failed attempt.
     fn is_own(&self, sum: &str) -> bool {
         self.attempted.contains(sum) || self.known.as_ref().is_some_and(|known| known.sum == sum)
     }
@@ -335,7 +335,8 @@ impl<S: LockedStore> StateClient for Guarded<S> {
                     if !entry.is_own(&found.sum) {
                         return Err(self.overwritten(workspace, locked));
                     }
-                    // The state is the known one, and only its revision has changed, so the write is repeated with the new revision.
+                    // The state is the known one, or one of a failed attempt of this program. Only the revision is new, so the write is
+                    // repeated with it.
                     expected = there.revision;
                     continue;
                 }

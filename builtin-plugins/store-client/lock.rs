@@ -17,8 +17,10 @@ use crate::about::{LOCK, UNLOCK, details, problem};
 /// Maximum number of attempts to create or remove a record while other programs change it between two requests.
 const ATTEMPTS: u32 = 10;
 
-/// Maximum number of attempts to take a lock whose holder is unknown, and the pause between them.
+/// Maximum number of attempts to take a lock whose holder is unknown.
 const SETTLING_ATTEMPTS: u32 = 4;
+
+/// Pause between the attempts to take a lock whose holder is unknown.
 const SETTLING_PAUSE: Duration = Duration::from_millis(400);
 
 /// Records that lock one state, in the order in which they are created.
@@ -279,7 +281,7 @@ fn mismatch(record: &dyn LockRecord, found: &Found, id: &str) -> Diagnostics {
     problem(UNLOCK, detail)
 }
 
-/// Returns the holder of a lock. The holder is this program only if it holds all records.
+/// Returns the holder of a lock. Returns [`Holder::Own`] only if this program holds all records.
 ///
 /// # Errors
 /// A record cannot be read.

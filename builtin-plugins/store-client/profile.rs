@@ -1,4 +1,4 @@
-//! Profile files of cloud command lines.
+//! Reads profile files of cloud command lines, and other files that arguments name.
 
 use std::path::{Path, PathBuf};
 

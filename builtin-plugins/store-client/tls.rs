@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use trust::Verifier;
 
-/// Reason why certificates or a key cannot be used.
+/// Reason why TLS settings cannot be used: an authority, the server name, or the client certificate or its key is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error(transparent)]
@@ -50,7 +50,7 @@ impl Tls {
     /// Builds the configuration for the TLS library.
     ///
     /// # Errors
-    /// A certificate or a key cannot be used.
+    /// A certificate, a key or the server name cannot be used.
     pub fn configuration(&self) -> Result<ClientConfig, TlsError> {
         let verifier = match &self.authorities {
             _ if self.insecure => Verifier::insecure(),

@@ -29,7 +29,8 @@ impl Xml {
     /// # Errors
     /// The response is not one complete document.
     pub fn from_answer(answer: &Answer) -> Result<Xml, Failure> {
-        // An incomplete list is an error: as an empty document, it would mean that there are no objects.
+        // An answer that is not a complete document must be an error. If it were read as an empty document, it would look as if there were
+        // no objects.
         Xml::parse(&answer.text()).map_err(|why| Failure {
             message: format!("the answer is not the XML document that it should be: {why}."),
             passing: false,

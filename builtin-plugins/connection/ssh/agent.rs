@@ -11,7 +11,7 @@ use system::streams::{self, LocalStream};
 
 use crate::{Error, Result};
 
-/// Socket of the agent, and its preferred key.
+/// Socket of the agent, and the key that the connection block prefers.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
     /// Socket path of the agent.

@@ -15,9 +15,10 @@ use super::settings::{Hop, Settings};
 use super::{auth, keys, proxy};
 use crate::{Error, Result};
 
-/// Interval of keepalive requests to a silent server, and the maximum number of unanswered ones. A dead server is noticed after two
-/// minutes, as in Terraform.
+/// Interval of keepalive requests to a silent server.
 const KEEPALIVE: Duration = Duration::from_secs(2);
+
+/// Maximum number of unanswered keepalive requests. A dead server is noticed after two minutes, as in Terraform.
 const MISSED: usize = 60;
 
 /// Handler of the server's requests.

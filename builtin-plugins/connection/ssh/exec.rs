@@ -69,7 +69,7 @@ pub async fn run(mut channel: Channel<Msg>, command: &str, how: How, output: &Ou
 
 /// Requests agent forwarding, a terminal and the command, and waits for the replies.
 async fn start(channel: &mut Channel<Msg>, command: &str, how: How) -> Result<()> {
-    /// Name of a request for errors. True if the command cannot run without it.
+    /// Name of a request for error messages, and true if the command cannot run without the request.
     type Request = (&'static str, bool);
     let mut requests: Vec<Request> = Vec::new();
     if how.forward_agent {

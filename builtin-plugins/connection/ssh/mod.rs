@@ -1,8 +1,8 @@
 //! Connections over SSH.
 //!
-//! [`client`] connects, [`auth`] authenticates, [`keys`] verifies hosts, [`proxy`] opens the TCP connection, and [`agent`] uses the SSH
-//! agent. [`exec`] runs commands. [`sftp`] copies files; on a machine without SFTP, [`scp`] does. Terraform and OpenTofu have scp only,
-//! which needs a round trip for every file; the copies are the same.
+//! [`client`] connects, [`auth`] authenticates, [`keys`] reads private keys and verifies host keys, [`proxy`] opens the TCP connection, and
+//! [`agent`] uses the SSH agent. [`exec`] runs commands. [`sftp`] copies files; on a machine without SFTP, [`scp`] does. Terraform and
+//! OpenTofu have scp only, which needs a round trip for every file; the copies are the same.
 
 mod agent;
 mod auth;
@@ -94,7 +94,8 @@ impl Ssh {
         self.run(&command, output, stop).await
     }
 
-    /// Removes a tilde at the beginning of a path on the other machine, because only a shell would expand it.
+    /// Removes a tilde at the beginning of a path on the other machine, because only a shell would expand it. Paths on Windows stay as they
+    /// are.
     fn remote(&self, path: &str) -> String {
         match self.settings.windows {
             true => path.to_owned(),
@@ -115,7 +116,7 @@ impl Ssh {
         }
     }
 
-    /// Writes a script with mode 0777.
+    /// Writes a script. Except on Windows, it gets mode 0777, and a first line `#!/bin/sh` if it has no `#!` line.
     pub async fn upload_script(&mut self, path: &str, script: Vec<u8>) -> Result<()> {
         // Terraform reads the first two bytes to look for `#!`. If they are missing, it fails with this text.
         if script.len() < 2 {

@@ -17,7 +17,7 @@ use super::settings::Hop;
 pub use super::settings::{Proxy, Scheme};
 use crate::{Error, Result, resolve};
 
-/// Time limit for a TCP connection, and for the handshake with a proxy.
+/// Time limit for a TCP connection to one address, and for connecting through a proxy, including the handshake with the proxy.
 const LIMIT: Duration = Duration::from_secs(15);
 
 /// Length limit in bytes for the head of a proxy's response.
@@ -51,7 +51,7 @@ pub async fn dial(proxy: Option<&Proxy>, hop: &Hop) -> Result<Dialed> {
             },
         }
     };
-    // The time limit is for the handshake only, not for the use of the connection.
+    // The time limit covers connecting and the handshake, not the use of the connection.
     match tokio::time::timeout(LIMIT, through).await {
         Ok(result) => result,
         Err(_) => Err(Error::new("no answer within 15 seconds")),

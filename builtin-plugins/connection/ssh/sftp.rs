@@ -13,8 +13,10 @@ use russh::{Channel, ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 use crate::files::{BLOCK, Content, Entry, EntryKind, Progress, Reading, name_of, split, tree};
 use crate::{Error, Result};
 
-/// Maximum numbers of requests in flight and of open files.
+/// Maximum number of requests in flight.
 const REQUESTS: usize = 64;
+
+/// Maximum number of open files.
 const FILES: usize = 32;
 
 /// Default number of bytes in a write request. With its header, this is the usual maximum of an SSH packet.
@@ -99,7 +101,7 @@ struct Active {
 }
 
 impl Sftp {
-    /// Starts the subsystem; `None` if the server does not have it.
+    /// Starts the subsystem; `None` if the server does not have it, or does not answer with its version.
     pub async fn open(mut channel: Channel<Msg>, progress: Progress) -> Result<Option<Sftp>> {
         channel.request_subsystem(true, "sftp").await?;
         loop {

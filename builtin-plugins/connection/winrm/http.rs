@@ -26,7 +26,7 @@ const LONGEST: usize = 4 * 1024 * 1024;
 /// Time limit for a response, in addition to the operation timeout of the service.
 const BEYOND: Duration = Duration::from_secs(30);
 
-/// An HTTP connection to the service.
+/// HTTP client of the service. It has at most one connection at a time.
 pub struct Http {
     sender: Option<SendRequest<Full<Bytes>>>,
     settings: Settings,

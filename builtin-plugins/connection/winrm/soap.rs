@@ -32,7 +32,7 @@ const SHELL: &str = "http://schemas.microsoft.com/wbem/wsman/1/windows/shell";
 const TRANSFER: &str = "http://schemas.xmlsoap.org/ws/2004/09/transfer";
 const ANONYMOUS: &str = "http://schemas.xmlsoap.org/ws/2004/08/addressing/role/anonymous";
 
-/// Maximum length of an answer in bytes, which every server accepts.
+/// Maximum length in bytes of an answer that this client requests. Every server accepts this length.
 const ENVELOPE: u32 = 153_600;
 
 /// Encodes a request. `seconds` is the operation timeout of the server.

@@ -72,7 +72,7 @@ impl Spans {
         }
     }
 
-    /// Drops a handle. Returns true if it was the last one.
+    /// Drops a handle of a span. Returns true if it was the last one; the span has then ended.
     pub fn close_handle(&self, id: &Id) -> bool {
         let mut all = self.all();
         let Some(span) = all.get_mut(&id.into_u64()) else {
@@ -86,7 +86,7 @@ impl Spans {
         last
     }
 
-    /// Returns the span that this thread is in.
+    /// Returns the ID and the metadata of the innermost span that this thread is in.
     pub fn current(&self) -> Option<(Id, &'static Metadata<'static>)> {
         let id = innermost()?;
         let metadata = self.all().get(&id)?.metadata;

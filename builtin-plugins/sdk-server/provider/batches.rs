@@ -28,7 +28,7 @@ use crate::limits::MESSAGE_LIMIT;
 
 /// Maximum number of messages that wait to be sent. Each message holds all answers that were ready at the time.
 const WAITING: usize = 4;
-/// Size limit of a message in bytes. An answer that would exceed it goes into another message.
+/// Size limit in bytes of a message with several answers. A longer answer gets a message of its own.
 const LARGE: usize = 1 << 20;
 /// Maximum overhead of an answer in its message, in bytes: field numbers and lengths.
 const AROUND: usize = 64;
@@ -105,7 +105,7 @@ impl Exchange {
                         Poll::Ready(Some(Ok(batch))) => {
                             batch.requests.into_iter().for_each(|call| self.begin(call, cx))
                         }
-                        // The client has closed the stream, so nobody waits for the calls any more.
+                        // The client has closed the stream, so nobody waits for the calls any more, and they are requested to stop.
                         Poll::Ready(_) => {
                             open = false;
                             self.callers.clear();

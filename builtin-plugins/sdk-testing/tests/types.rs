@@ -54,7 +54,7 @@ model! {
     }
 }
 
-/// Returns each value in another form that means the same.
+/// Resource whose service returns each value in another form that means the same.
 struct Machines;
 
 fn other_form(machine: Machine) -> Machine {

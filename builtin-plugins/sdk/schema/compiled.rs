@@ -187,7 +187,8 @@ impl Compiled {
         }
     }
 
-    /// Builds an object with these attributes; all other attributes and blocks are empty.
+    /// Builds an object with these attributes; all other members have the value for members that the configuration does not set
+    /// ([`CompiledMember::absent`]).
     #[doc(hidden)]
     pub fn object_with(&self, given: &BTreeMap<&str, Value>) -> Value {
         let values = self.members.iter().zip(self.object.attributes()).map(|(member, a)| {
@@ -214,7 +215,7 @@ impl Compiled {
         }
     }
 
-    /// Converts an object to a configuration, without deprecated attributes and attributes that a configuration cannot set.
+    /// Converts an object to a configuration. Attributes that a configuration cannot set, and write-only ones, become null.
     pub(crate) fn settable_only(&self, object: Value) -> Value {
         settable_only(&self.members, &object)
     }

@@ -378,8 +378,8 @@ impl BlockBuilder {
     }
 
     /// Lets the plugin set the blocks if the configuration has none: they are unknown in the plan of a new object. All of their members
-    /// must be computed, too. This needs protocol 6 and a host like Terraform 1.16 or later. Other hosts see no blocks, as if the
-    /// configuration left them out.
+    /// must be computed, too. This needs protocol 6 and a host that supports it, such as Terraform 1.16. Other hosts see no blocks, as if
+    /// the configuration left them out.
     #[must_use]
     pub fn computed(mut self) -> ComputedBlock {
         self.computed = true;

@@ -6,7 +6,7 @@ use crate::modifier::Modifier;
 use crate::type_rules::TypeRules;
 use crate::validate::{Group, GroupRule, Validator};
 
-/// The schema of a provider, resource, data source, ephemeral resource or provisioner.
+/// The schema of a provider, of one of its types (such as a resource, an action or a state store), or of a provisioner.
 #[derive(Clone, Debug)]
 pub struct Schema {
     /// Schema version of states, raised when older states must be upgraded.
@@ -256,7 +256,7 @@ impl NestedBlock {
         let element = self.block.ty();
         match self.nesting {
             Nesting::Single | Nesting::Group => element,
-            // Elements with an attribute of any type may have different types, which only a tuple or an object can hold.
+            // Elements with an attribute of the dynamic type may have different types, which only a tuple or an object can hold.
             Nesting::List | Nesting::Map if element.has_dynamic() => Type::Dynamic,
             Nesting::List => Type::list(element),
             Nesting::Set => Type::set(element),

@@ -14,7 +14,7 @@ use crate::wire::{Wire, decode, encode};
 /// Maximum number of found objects that wait to be sent.
 const WAITING: usize = 64;
 
-/// One event of a list: an object, or the errors of its conversion.
+/// An event of a list: an object that was found, or errors and warnings without an object.
 #[derive(Debug, Default)]
 pub struct ListEvent {
     pub display_name: String,

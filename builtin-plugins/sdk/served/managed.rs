@@ -32,7 +32,7 @@ pub struct MovedObject {
     pub identity_schema_version: i64,
 }
 
-/// The answer to a change of an object.
+/// The answer to a request that reads, plans, applies, imports or moves an object.
 #[derive(Debug, Default)]
 pub struct Changed {
     pub state: Option<Wire>,
@@ -139,7 +139,7 @@ impl ServedProvider {
         self.resources.values().any(|resource| resource.generates_config())
     }
 
-    /// Encodes an answer. An object whose new identity is not wholly known keeps its earlier identity.
+    /// Encodes an answer. An object whose new identity is incomplete keeps its earlier identity.
     fn changed(&self, resource: &dyn AnyResource, answer: Answer, before: Option<Wire>) -> Changed {
         let schema = resource.schema();
         let mut changed = Changed {

@@ -1,5 +1,5 @@
-//! Detection of errors in schemas when a plugin starts. Without it, an error would show only in the first plan that it affects. Each error
-//! has the path of the member.
+//! Detection of errors in schemas, when a host requests the schemas of a provider, or when a provisioner starts. Without it, an error would
+//! show only in the first plan that it affects. Each error has the path of the member.
 
 use std::collections::BTreeSet;
 

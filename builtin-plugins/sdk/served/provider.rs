@@ -40,7 +40,7 @@ pub struct ServedProvider {
     duplicates: Vec<&'static str>,
     calls: Calls,
     blocks: bool,
-    /// Set if the last configuration deferred everything that the provider does.
+    /// Reason of the deferral if the last call of `configure` deferred everything that the provider does.
     deferred: Mutex<Option<Deferral>>,
 }
 

@@ -7,7 +7,7 @@ use crate::diag::{Diagnostic, Diagnostics};
 /// Reason why a lock could not be taken.
 #[derive(Clone, Debug)]
 pub enum LockError {
-    /// Another program has the lock. If the holder is known, the host tries again later.
+    /// Another program has the lock. If the holder is known, the host tries again until its lock timeout.
     Held {
         /// Lock info of the holder, if the store has it.
         holder: Option<Box<LockInfo>>,

@@ -55,8 +55,8 @@ impl GoDuration {
 }
 
 impl From<Duration> for GoDuration {
-    /// Writes a duration in seconds, or in nanoseconds if it has a fraction of a second. A longer one becomes the maximum of about 292
-    /// years.
+    /// Writes a duration in seconds, or in nanoseconds if it has a fraction of a second. A duration longer than about 292 years becomes
+    /// that maximum.
     fn from(time: Duration) -> GoDuration {
         let nanoseconds = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let text = match nanoseconds % 1_000_000_000 {

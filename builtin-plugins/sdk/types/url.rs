@@ -104,7 +104,7 @@ fn read(text: String) -> Option<Url> {
     let authority = &after[..length];
     let from = authority.rfind('@').map_or(0, |at| at + 1);
     let host_and_port = &authority[from..];
-    // An IPv6 address is in brackets, because its colons would look like that of a port.
+    // An IPv6 address is in brackets, because its colons would look like the colon before a port.
     let host_length = match host_and_port.strip_prefix('[') {
         Some(inner) => {
             let end = inner.find(']')?;

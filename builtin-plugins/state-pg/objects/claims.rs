@@ -81,7 +81,7 @@ pub(super) fn blocker(own: i32, overlaps: &[Overlap]) -> Option<usize> {
 pub(super) struct Claim {
     pub key: String,
     pub mode: Mode,
-    /// Address of the claimed object or output, for messages.
+    /// Address of the claimed resource, instance or output, for messages; empty for the whole state.
     pub address: String,
 }
 
@@ -90,7 +90,7 @@ fn key_of(parts: &[&str]) -> String {
     store_client::sum::sha256_hex(format!("[{}]", texts.join(",")).as_bytes())
 }
 
-/// Returns the claim key of an instance. Deposed objects have the key of their instance.
+/// Returns the claim key of a resource instance. Deposed objects have the key of their instance.
 pub(super) fn object_key(key: &Key) -> String {
     key_of(&["object", &key.module, &key.mode, &key.ty, &key.name, &key.instance])
 }

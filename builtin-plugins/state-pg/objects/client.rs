@@ -203,7 +203,7 @@ impl Client {
         }
     }
 
-    /// Writes the differences between the stored state and `next`.
+    /// Writes the differences between the state that the session knows, or else the stored one, and `next`.
     async fn write_state(
         &self,
         connection: &Connection,
@@ -327,7 +327,7 @@ impl Client {
     }
 
     /// Returns the run to which writes under a lock belong. It is recorded at the first write. A write without a lock is a run of its own,
-    /// which ends with it.
+    /// which ends with the write.
     async fn run_of(
         &self,
         connection: &Connection,
@@ -471,7 +471,7 @@ impl LockedStore for Client {
             (false, false) => format!("Already locked by another run, which changes it or depends on it: {address}."),
             (false, true) => format!("Already waited for by an earlier run: {address}."),
         };
-        // The record of the holder cannot be read. The caller's own record is returned, because any holder makes the caller wait.
+        // If the record of the holder cannot be read, the caller's own record is returned, because any holder makes the caller wait.
         Err(LockError::held(Some(holder.unwrap_or(info)), state))
     }
 

@@ -209,7 +209,7 @@ impl Head {
     }
 }
 
-/// Value of an output of the root module.
+/// An output of the root module: its value, its type, and its sensitivity.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Output {
     pub value: Json,
@@ -273,7 +273,7 @@ impl Key {
         store_client::sum::sha256_hex(array(texts.iter().map(String::as_str)).as_bytes())
     }
 
-    /// Returns the address of the instance in the syntax of the language.
+    /// Returns the address of the instance in the syntax of the Terraform language.
     pub fn address(&self) -> String {
         let mut out = String::new();
         if !self.module.is_empty() {
@@ -284,7 +284,8 @@ impl Key {
         }
         let _ = write!(out, "{}.{}", self.ty, self.name);
         if !self.instance.is_empty() {
-            // The JSON text of the key has Go's escapes, some of which the language does not support, so the key is rendered again.
+            // The JSON text of the key has Go's escapes, some of which the Terraform language does not support, so the key is rendered
+            // again.
             let key = serde_json::from_str::<serde_json::Value>(&self.instance).map(|key| key.to_string());
             let key = key.unwrap_or_else(|_| self.instance.clone());
             let _ = write!(out, "[{}]", key.replace("${", "$${").replace("%{", "%%{"));

@@ -199,7 +199,7 @@ pub(crate) fn indented(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Tells which of the two columns a text needs.
+    /// Returns two flags: the text needs the `jsonb` column, and it needs the `json` column.
     fn columns(text: &str) -> (bool, bool) {
         let json = Json::compact(text);
         let (jsonb, exact) = json.columns();

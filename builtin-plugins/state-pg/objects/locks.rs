@@ -41,7 +41,7 @@ pub(super) enum Attempt {
     /// The request waits for another one.
     Blocked {
         holder: Option<LockInfo>,
-        /// Object or output that both requests claim; empty if one of them claims the whole state.
+        /// Instance, resource or output of the conflicting claims; empty if they are on the whole state.
         address: String,
         /// True if the other request is waiting, too.
         waits: bool,
@@ -73,7 +73,7 @@ impl Locks<'_> {
             .get(0))
     }
 
-    /// Locks the row of a state until the end of the transaction.
+    /// Locks the row of a state until the end of the transaction. Returns false if there is no row.
     async fn lock_row(&self, state: i32) -> Result<bool, Failure> {
         let text = self.schema.sql("SELECT 1 FROM {S}.states WHERE id = $1 FOR UPDATE");
         Ok(self.connection.query_opt(&text, &[&state]).await?.is_some())
@@ -185,7 +185,8 @@ impl Locks<'_> {
     }
 
     /// Acquires the advisory lock of a request again after it ended with its connection. If the rows of the request still exist, no
-    /// conflicting request was granted meanwhile, because that would have removed them first.
+    /// conflicting request was granted meanwhile, because that would have removed them first. Returns false if the rows do not exist any
+    /// more.
     pub async fn take_again(&self, ticket: &Ticket) -> Result<bool, Failure> {
         if !(self.lock_row(ticket.state).await? && self.is_queued(ticket).await?) {
             return Ok(false);
@@ -213,7 +214,7 @@ impl Locks<'_> {
                 Some(ticket) => ticket,
                 None => within(self.connection, BEGIN, self.join(workspace, info, claims)).await?,
             };
-            // `force-unlock` or the deletion of the workspace has removed the rows, so the request is made again.
+            // If `force-unlock` or the deletion of the workspace has removed the rows, the request is made again.
             if let Some(attempt) = within(self.connection, BEGIN, self.attempt(&ticket)).await? {
                 return Ok((ticket, attempt));
             }

@@ -1,4 +1,5 @@
-//! Records of a run: intents and outcomes, which are applied when they happen.
+//! Records that a run sends during the operation: intents, ends of operations, and outcomes. An outcome is written to the stored objects at
+//! once, not at the end of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 

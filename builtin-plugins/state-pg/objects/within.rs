@@ -3,8 +3,8 @@
 use super::rows::Failure;
 use crate::session::Connection;
 
-/// Begins a transaction. `ROLLBACK` first ends a transaction that an abandoned request has left open. If there is none, the server only
-/// gives a warning.
+/// Statements that begin a transaction. `ROLLBACK` first ends a transaction that an abandoned request has left open. If there is none, the
+/// server only gives a warning.
 pub(super) const BEGIN: &str = "ROLLBACK; BEGIN";
 pub(super) const BEGIN_SNAPSHOT: &str = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 

@@ -24,7 +24,7 @@ pub(super) struct Sections {
     services: BTreeMap<String, Section>,
 }
 
-/// Service endpoints from the environment or the shared profile (`AWS_ENDPOINT_URL_<SERVICE>`).
+/// Service endpoints from the variable `AWS_ENDPOINT_URL` and from a profile in the shared files.
 #[derive(Default)]
 pub(crate) struct Endpoints {
     /// Endpoint for all services.
@@ -81,7 +81,8 @@ impl Files {
         all
     }
 
-    /// Returns the endpoints from the environment and a profile, except for the variables and arguments that only Terraform has.
+    /// Returns the endpoints from `AWS_ENDPOINT_URL` and a profile, or none if the user has set that these are ignored. The variables for
+    /// single services (`AWS_ENDPOINT_URL_<SERVICE>`) are not read here.
     pub fn endpoints(&self, profile: &str) -> Endpoints {
         let mut all = self.read();
         let section = all.profiles.remove(profile).unwrap_or_default();

@@ -51,7 +51,8 @@ fn of_json(answer: &Answer) -> Option<Credential> {
     ))
 }
 
-/// Returns true if a request with a token may be sent to this URL. Without TLS, the request must stay on this machine.
+/// Returns true if a request with a token may be sent to this URL. Without TLS, it may be sent only to this machine and to the credential
+/// services of containers.
 fn is_safe(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();

@@ -134,7 +134,7 @@ async fn of_source(places: &Places, profile: &str, source: &str) -> Result<Crede
     }
 }
 
-/// Returns the credentials of one profile, without following its role and source.
+/// Returns the credentials of one profile, without following its `source_profile` and `credential_source`; `None` if it has none.
 async fn of_profile(
     http: &HttpClient,
     services: &Services,

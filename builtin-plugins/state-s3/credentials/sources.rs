@@ -18,7 +18,7 @@ use crate::services::Services;
 /// Time before their expiry at which credentials count as expired.
 const HEADROOM: Duration = Duration::from_secs(300);
 
-/// Sources of credentials: arguments, a profile, the machine, and the roles to assume.
+/// Sources of credentials: arguments, the environment, a profile, the machine, and the roles to assume.
 #[derive(Clone)]
 pub(crate) struct Sources {
     fixed: Option<Credential>,
@@ -80,7 +80,7 @@ impl Sources {
         })
     }
 
-    /// Returns valid credentials.
+    /// Finds credentials in the sources, and assumes the role with them if one is set.
     async fn find(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
         let base = match &self.web_identity {
             _ if self.fixed.is_some() => self.fixed.clone().unwrap_or_default(),
@@ -154,7 +154,7 @@ fn of_web_identity(role: &WebIdentity) -> Role {
     }
 }
 
-/// Cache of credentials, which are requested again before they expire.
+/// Sources of credentials, and a cache of the current credentials, which are replaced before they expire.
 pub(crate) struct Credentials {
     sources: Sources,
     current: Mutex<Option<Credential>>,
@@ -168,7 +168,7 @@ impl Credentials {
         }
     }
 
-    /// Returns credentials that remain valid for some minutes.
+    /// Returns the cached credentials, or new ones if those expire within five minutes.
     pub async fn get(&self, http: &HttpClient, services: &Services) -> Result<Credential> {
         let mut current = self.current.lock().await;
         let soon = reqsign_core::time::Timestamp::now() + HEADROOM;

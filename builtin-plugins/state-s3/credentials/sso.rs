@@ -126,7 +126,8 @@ async fn ask_portal(
     answer.map_err(|failure| failure.diagnostic("Error asking AWS for credentials", what).into())
 }
 
-/// If the login has a refresh token, replaces the expired token by a new one, and writes that to the cache file.
+/// If the login has a refresh token, replaces the expired token by a new one, and writes that to the cache file. `None` if there is no new
+/// token.
 async fn refreshed(
     http: &HttpClient,
     services: &Services,

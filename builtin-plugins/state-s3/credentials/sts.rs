@@ -145,8 +145,8 @@ pub(crate) async fn assume_with_token(
     token: &Token,
 ) -> Result<Credential> {
     let token = match token {
-        // The file is read each time, because its token is replaced before it expires.
         Token::Text(text) => text.clone(),
+        // The file is read each time, because its token is replaced before it expires.
         Token::File(path) => std::fs::read_to_string(env::expand_home(path))
             .map_err(|e| {
                 problem(format!(
