@@ -27,7 +27,7 @@ const CHECK_DATA: BodySpec<'static> = BodySpec {
 
 impl Decoder<'_> {
     /// Decodes a block with a condition and an error message. `kind` is the type of the block.
-    pub(super) fn check_rule(&mut self, block: Block, kind: &str) -> Option<CheckRule> {
+    pub(super) fn check_rule(&mut self, block: Block, kind: &str) -> CheckRule {
         let range = parts::header(&block);
         let mut taken = parts::exact(block.body, RULE, self.diagnostics);
         let condition = taken.expr("condition");
@@ -47,11 +47,11 @@ impl Decoder<'_> {
         }
         // A missing argument has been reported; the invalid expression replaces it, so that the block is kept.
         let invalid = || Expr::Invalid { range: range.clone() };
-        Some(CheckRule {
+        CheckRule {
             condition: condition.unwrap_or_else(invalid),
             error_message: error_message.unwrap_or_else(invalid),
             range: range.clone(),
-        })
+        }
     }
 
     /// Reports a block that override files cannot have.
@@ -116,7 +116,7 @@ impl Decoder<'_> {
                 // An invalid assert block counts, too: its error is reported, so the check block must not be reported
                 // as empty.
                 asserts += 1;
-                check.asserts.extend(self.check_rule(block, "assert"));
+                check.asserts.push(self.check_rule(block, "assert"));
             } else if let Some(first) = &data {
                 self.diagnostics.push(
                     Diagnostic::error(

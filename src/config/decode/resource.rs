@@ -322,15 +322,14 @@ impl Decoder<'_> {
             }
             let post = &*block.ty == "postcondition";
             let kind = block.ty.clone();
-            if let Some(rule) = self.check_rule(block, &kind) {
-                self.condition_avoids_itself(&rule, &kind, resource);
-                let rules = if post {
-                    &mut lifecycle.postconditions
-                } else {
-                    &mut lifecycle.preconditions
-                };
-                rules.push(rule);
-            }
+            let rule = self.check_rule(block, &kind);
+            self.condition_avoids_itself(&rule, &kind, resource);
+            let rules = if post {
+                &mut lifecycle.postconditions
+            } else {
+                &mut lifecycle.preconditions
+            };
+            rules.push(rule);
         }
         lifecycle
     }

@@ -133,7 +133,8 @@ impl Decoder<'_> {
         for block in taken.blocks {
             if self.overriding {
                 self.cannot_override(&block);
-            } else if let Some(rule) = self.check_rule(block, "validation") {
+            } else {
+                let rule = self.check_rule(block, "validation");
                 self.refers_to_itself(&name, &rule.condition);
                 variable.validations.push(rule);
             }
@@ -273,7 +274,7 @@ impl Decoder<'_> {
             if self.overriding {
                 self.cannot_override(&block);
             } else {
-                preconditions.extend(self.check_rule(block, "precondition"));
+                preconditions.push(self.check_rule(block, "precondition"));
             }
         }
         Some(Output {

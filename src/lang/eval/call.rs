@@ -49,7 +49,7 @@ impl ExpressionEvaluator {
             self.dynamic.push(unknown_function(call, hidden));
             return Value::dynamic();
         };
-        let args = match self.arguments(call, whole, context) {
+        let args = match self.arguments(call, context) {
             Ok(args) => args,
             Err(value) => return value,
         };
@@ -91,12 +91,7 @@ impl ExpressionEvaluator {
 
     /// Evaluates the arguments, with the last one expanded if it is followed by `...`. The error is the value of the
     /// call: unknown after an error or an unknown expansion.
-    fn arguments<'e>(
-        &mut self,
-        call: &'e Call,
-        _whole: &Expr,
-        context: &Context<'_>,
-    ) -> Result<Vec<Argument<'e>>, Value> {
+    fn arguments<'e>(&mut self, call: &'e Call, context: &Context<'_>) -> Result<Vec<Argument<'e>>, Value> {
         let errors = self.errors();
         let mut args: Vec<Argument<'e>> = call
             .args
@@ -287,7 +282,7 @@ impl ExpressionEvaluator {
         whole: &Expr,
         context: &Context<'_>,
     ) -> Value {
-        let args = match self.arguments(call, whole, context) {
+        let args = match self.arguments(call, context) {
             Ok(args) => args,
             Err(value) => return value,
         };

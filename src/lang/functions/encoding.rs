@@ -159,17 +159,46 @@ fn named(name: &str) -> CallResult<&'static Encoding> {
     })
 }
 
-/// Decodes base64 text that may have line breaks. The error is the offset of the first invalid character, with line
-/// breaks not counted.
+/// Decodes base64 text that may have line breaks. The error is the offset that Go's decoder reports for it.
 fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    LENIENT.decode(&compact).map_err(|e| match e {
-        base64::DecodeError::InvalidByte(at, _) => at,
-        // If the last group is incomplete, Go reports the beginning of the group, or the position at which its
-        // padding should continue.
-        _ if compact.ends_with('=') => compact.len(),
-        _ => compact.len() / 4 * 4,
-    })
+    LENIENT.decode(&compact).map_err(|_| corrupt_offset(text.as_bytes()))
+}
+
+/// Returns the offset of a base64 error as Go's `encoding/base64` counts it. It depends on the kind of the error: the invalid character,
+/// the padding in the wrong place, the text after the padding, or the end of the text less the characters of the incomplete group.
+fn corrupt_offset(text: &[u8]) -> usize {
+    let is_break = |at: usize| matches!(text.get(at), Some(b'\r' | b'\n'));
+    let mut at = 0;
+    let mut in_group = 0;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'\r' | b'\n' => {}
+            b'=' if in_group < 2 => return at,
+            b'=' => {
+                at += 1;
+                while is_break(at) {
+                    at += 1;
+                }
+                if in_group == 2 {
+                    match text.get(at) {
+                        None => return text.len(),
+                        Some(b'=') => at += 1,
+                        // Go reports the character before the one that should have been the second padding character.
+                        Some(_) => return at - 1,
+                    }
+                    while is_break(at) {
+                        at += 1;
+                    }
+                }
+                return at;
+            }
+            _ if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/') => in_group = (in_group + 1) % 4,
+            _ => return at,
+        }
+        at += 1;
+    }
+    text.len() - in_group
 }
 
 fn jsondecode(text: &str) -> CallResult {
@@ -380,6 +409,26 @@ mod tests {
             assert_eq!(jsondecode(text), Err(CallError::failed(expected)), "{text}");
         }
         assert!(jsondecode(&"[".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn offsets_of_base64_errors_count_line_breaks() {
+        // As Terraform 1.11 reports them.
+        for (text, offset) in [
+            ("QUJD\nQU!=", 7),
+            ("QUJD\n\nQUI", 6),
+            ("QUJDQ", 4),
+            ("QUJD\nQ=", 6),
+            ("QU\nJDQUI", 5),
+            ("QUJD\nQUI\n", 6),
+            ("QUJD\nQU=\n", 9),
+            ("QUJD\nQU=x", 7),
+            ("QUJD\nQUI=A", 9),
+            ("QUJD\nQUI\n=A", 10),
+        ] {
+            assert_eq!(decode_base64(text), Err(offset), "{text:?}");
+        }
+        assert_eq!(decode_base64("QUJD\nQUI=\n"), Ok(b"ABCAB".to_vec()));
     }
 
     #[test]
