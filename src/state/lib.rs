@@ -7,8 +7,8 @@
 //! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; older versions are turned
 //! into it when read ([`upgrade`]). The snapshots of a state are kept by a [`SnapshotStore`]. [`store`] is the one of local files: it
 //! detects whether a snapshot is new, sets its serial, writes the backup, and writes so that neither a crash nor a full disk loses the old
-//! snapshot. [`journal`] keeps the results of a run between two snapshots. [`codec`] encrypts all of these where encryption is configured.
-//! [`lock`] locks the file as Terraform does, so that the two exclude each other.
+//! snapshot. [`journal`] keeps the results of a run between two snapshots. [`codec`] encrypts all of these where encryption is configured, and
+//! [`sealed`] the parts of a state. [`lock`] locks the file as Terraform does, so that the two exclude each other.
 //!
 //! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left as it is.
 
@@ -25,6 +25,7 @@ pub mod lock;
 pub mod model;
 mod moving;
 pub mod pending;
+pub mod sealed;
 mod shared;
 pub mod snapshots;
 mod state_file;

@@ -3,7 +3,8 @@
 //! [`tables`] has the tables and their migrations. [`document`] takes the text of a state apart and puts it together again, byte for
 //! byte; [`json`] finds the texts that a `jsonb` column would not restore. [`rows`] reads a whole state, and writes the
 //! differences between two; [`history`] reads earlier states. [`client`] is the state client: one snapshot for each read, one
-//! transaction for each write.
+//! transaction for each write. [`connected`] is its session, which is connected again if the server fails, and [`copies`] has the states
+//! that are kept beside the configuration.
 //!
 //! # Many runs on one state
 //!
@@ -26,6 +27,8 @@ mod claims;
 #[cfg(test)]
 mod claims_tests;
 mod client;
+mod connected;
+mod copies;
 mod document;
 #[cfg(test)]
 mod document_tests;
@@ -38,4 +41,4 @@ mod rows;
 mod tables;
 mod within;
 
-pub(crate) use client::Client;
+pub(crate) use connected::Client;
