@@ -41,6 +41,10 @@ pub struct Config {
     /// with the history of all changes.
     #[member(optional())]
     pub layout: Attr<String>,
+    /// If true, a copy of each state is kept in the data directory, and only later changes are read from the server. For the layout
+    /// `objects`.
+    #[member(optional())]
+    pub local_copy: Attr<bool>,
     /// If true, the PostgreSQL schema must exist already, and is not created.
     #[member(optional())]
     pub skip_schema_creation: Attr<bool>,
@@ -126,7 +130,16 @@ impl StateStore for Postgres {
     type Config = Config;
 
     fn validate(&self, config: &Config) -> Diagnostics {
-        Layout::of(config).err().unwrap_or_default()
+        match Layout::of(config) {
+            Err(problems) => problems,
+            Ok(Layout::States) if config.local_copy.known() == Some(&true) => Diagnostic::error(
+                "Invalid PostgreSQL backend configuration",
+                "Copies of states need rows of objects: set layout = \"objects\", or remove local_copy.",
+            )
+            .at_attribute("local_copy")
+            .into(),
+            Ok(_) => Diagnostics::default(),
+        }
     }
 
     async fn configure(&self, config: Config) -> Result<Arc<dyn StateClient>> {
@@ -143,7 +156,12 @@ impl StateStore for Postgres {
         })?;
         Ok(match layout {
             Layout::States => Arc::new(Guarded::new(client::Client::prepare(settings, &tables).await?)),
-            Layout::Objects => Arc::new(Guarded::new(objects::Client::prepare(settings, &tables).await?)),
+            Layout::Objects => {
+                let keeps_copies = config.local_copy.known() == Some(&true);
+                Arc::new(Guarded::new(
+                    objects::Client::prepare(settings, &tables, keeps_copies).await?,
+                ))
+            }
         })
     }
 }

@@ -8,7 +8,7 @@ use monoform_sdk::env;
 use percent_encoding::percent_decode_str;
 use store_client::Tls;
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 /// Effective settings of the connection.
 pub(crate) struct Settings {
@@ -55,6 +55,10 @@ pub(crate) enum SettingsError {
          \"verify-ca\" and \"verify-full\"."
     )]
     Mode(String),
+    #[error(
+        "The target_session_attrs {0:?} is not supported: there are \"any\" (the default), \"read-write\" and \"read-only\"."
+    )]
+    Target(String),
     #[error("The file {0:?} with the private key (sslkey) can be read by others: run \"chmod 600 {0}\".")]
     ReadableKey(String),
     #[error(
@@ -171,6 +175,14 @@ impl Settings {
         let connecting = seconds("connect_timeout", take("connect_timeout").as_deref(), CONNECTING)?;
         if let Some(limit) = connecting {
             config.connect_timeout(limit);
+        }
+        if let Some(target) = take("target_session_attrs") {
+            config.target_session_attrs(match &*target {
+                "any" => TargetSessionAttrs::Any,
+                "read-write" => TargetSessionAttrs::ReadWrite,
+                "read-only" => TargetSessionAttrs::ReadOnly,
+                _ => return Err(SettingsError::Target(target)),
+            });
         }
         let silence = seconds(SILENCE_VARIABLE, env::var(SILENCE_VARIABLE).as_deref(), SILENCE)?;
         config.application_name(
@@ -295,7 +307,43 @@ fn parse(connection: &str) -> Result<Parameters, SettingsError> {
     }
 }
 
+/// Hosts and ports of a URL with several hosts, and the URL with one.
+struct Hosts {
+    url: String,
+    hosts: String,
+    ports: String,
+}
+
+impl Hosts {
+    /// Takes the hosts out of a URL; `None` if there is only one.
+    fn of(text: &str) -> Option<Hosts> {
+        let (scheme, rest) = text.split_once("://")?;
+        let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let (login, list) = authority.rsplit_once('@').unwrap_or(("", authority));
+        if !list.contains(',') {
+            return None;
+        }
+        let parts = list.split(',').map(|part| match part.rsplit_once(':') {
+            // A colon of an IPv6 address is before its bracket.
+            Some((host, port)) if !port.contains(']') => (host, port),
+            _ => (part, "5432"),
+        });
+        let (hosts, ports): (Vec<&str>, Vec<&str>) = parts.unzip();
+        Some(Hosts {
+            url: format!("{scheme}://{login}@hosts{tail}"),
+            hosts: hosts.join(","),
+            ports: ports.join(","),
+        })
+    }
+}
+
 fn parse_url(text: &str) -> Result<Parameters, SettingsError> {
+    if let Some(Hosts { url, hosts, ports }) = Hosts::of(text) {
+        let mut out = parse_url(&url)?;
+        out.insert("host".to_owned(), hosts);
+        out.insert("port".to_owned(), ports);
+        return Ok(out);
+    }
     let url = url::Url::parse(text)?;
     let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
     let mut out = Parameters::new();
@@ -412,6 +460,29 @@ mod tests {
 
     fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
         list.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    }
+
+    #[test]
+    fn url_can_name_several_hosts() {
+        let expected = pairs(&[
+            ("dbname", "d"),
+            ("host", "a,[::1],c"),
+            ("password", "p"),
+            ("port", "1,2,5432"),
+            ("sslmode", "disable"),
+            ("user", "u"),
+        ]);
+        assert_eq!(parsed("postgres://u:p@a:1,[::1]:2,c/d?sslmode=disable"), expected);
+        assert_eq!(
+            hosts_with_ports("a,[::1],c", "1,2,5432"),
+            [("a", "1"), ("::1", "2"), ("c", "5432")]
+        );
+        let text = "postgres://u@a,b/d?sslmode=disable&target_session_attrs=";
+        assert!(Settings::new(&format!("{text}read-write")).is_ok());
+        assert!(matches!(
+            Settings::new(&format!("{text}standby")),
+            Err(SettingsError::Target(_))
+        ));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Operations of plan, apply, destroy, refresh, import and console: from arguments to a plan, and from a plan to a new state.
 
+mod import;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use addrs::AbsResourceInstance;
 use config::Config;
 use cty::Value;
 use engine::apply::Completion;
@@ -17,7 +18,6 @@ use engine::planner::Planning;
 use engine::stop::Stop;
 use packages::lock_file;
 use provider::Schemas;
-use state::journal::Writer;
 use state::{Claims, State};
 use stores::backend::{self, StateBackend, StateLocation};
 use stores::journal;
@@ -28,7 +28,6 @@ use stores::workspace;
 use syntax::{Diagnostic, Diagnostics, SourceMap};
 use tokio::runtime::Runtime;
 use views::live::Work;
-use views::progress::Progress;
 use views::reporter::{Done, Reporter};
 use views::verb::Verb;
 
@@ -139,46 +138,6 @@ impl<'s> Operation<'s> {
         let operation = Operation::with_project(session, arguments, project, Verb::Plan, None)?;
         operation.warn_later(warnings);
         Ok(operation)
-    }
-
-    /// Reads the object to import. The prior state of the returned plan contains it.
-    pub fn import(&self, options: &PlanOptions) -> Planning {
-        self.session.show_now(&self.take_warnings(), &self.project.sources);
-        let reporter = reporting::showing(self.session, Progress::of_import, Work::named("Importing"));
-        self.plan_with(options, &reporter)
-    }
-
-    /// Begins the journal of an import. A store that keeps objects apart has none before the object is [claimed](Operation::claim_import).
-    pub fn begin_import(&self, address: &AbsResourceInstance) -> Option<Writer> {
-        let provider = self.project.config.provider_for(&address.config());
-        journal::begin_import(self.states.store(), self.operation, address, provider.to_string())
-    }
-
-    /// Locks the object of an import, as [`Operation::claim`] locks those of a plan.
-    pub fn claim_import(&mut self, plan: &Plan, address: &AbsResourceInstance) -> Result<bool, Diagnostics> {
-        self.claim_parts(plan, |config, schemas| {
-            engine::claims::of_import(config, schemas, plan, address)
-        })
-    }
-
-    /// Returns true if the operation is about parts of its state.
-    pub fn uses_parts(&self) -> bool {
-        self.parts.are_used()
-    }
-
-    /// Returns the state with the object and the outputs of an import.
-    pub fn with_import(&self, plan: &Plan, address: &AbsResourceInstance) -> Option<State> {
-        let resource = plan.prior_state.resources.get(&address.containing_resource())?;
-        let object = plan.prior_state.current(address)?.clone();
-        let claimed = self.parts.claimed.as_ref();
-        let mut state = claimed.map_or(&self.state, |claimed| &claimed.state).clone();
-        state.set_current(address, &resource.provider_of(&address.resource.key), Some(object));
-        // Outputs that depend on this object have their values now.
-        state.outputs.clone_from(&plan.prior_state.outputs);
-        if let Some(claimed) = claimed {
-            claimed.keep_unclaimed_outputs(&mut state);
-        }
-        Some(state)
     }
 
     /// Prepares an operation on a configuration that is already loaded, perhaps with known values of variables.
@@ -415,7 +374,12 @@ impl<'s> Operation<'s> {
         result
     }
 
-    /// Locks the parts of the state that a plan is about, and returns true if the plan is still valid: see [`PartLocks::claim`].
+    /// Returns true if the operation is about parts of its state.
+    pub fn uses_parts(&self) -> bool {
+        self.parts.are_used()
+    }
+
+    /// Locks the parts of the state that a plan is about: see [`PartLocks::claim`].
     pub fn claim(&mut self, plan: &Plan) -> Result<bool, Diagnostics> {
         self.claim_parts(plan, |config, schemas| engine::claims::of_plan(config, schemas, plan))
     }

@@ -60,6 +60,19 @@ impl Reply {
         }
     }
 
+    /// Keeps something until the body was sent, or the connection has ended.
+    #[must_use]
+    pub fn holding(self, kept: impl Send + 'static) -> Reply {
+        let body = self.body.map_frame(move |frame| {
+            let _kept = &kept;
+            frame
+        });
+        Reply {
+            body: body.boxed_unsync(),
+            ..self
+        }
+    }
+
     /// Returns an answer with the content of a file of this size.
     #[must_use]
     pub fn file(media: &'static str, file: tokio::fs::File, size: u64) -> Reply {
@@ -72,16 +85,30 @@ impl Reply {
     }
 }
 
-/// Reads the body of a request. `limit` is its maximum size in bytes.
+/// Reads the body of a request, of at most this size in bytes. The callback gets the number of bytes of each part before the part is
+/// kept.
 ///
 /// # Errors
-/// The body is larger, or ends early. The error is the reply to send.
-pub async fn read_body(request: Request<Incoming>, limit: usize) -> Result<Vec<u8>, Reply> {
-    match Limited::new(request.into_body(), limit).collect().await {
-        Ok(body) => Ok(body.to_bytes().into()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Reply::status(StatusCode::PAYLOAD_TOO_LARGE)),
-        Err(_) => Err(Reply::status(StatusCode::BAD_REQUEST)),
+/// The reply to a request whose body is larger, or ends early; or that of the callback.
+pub async fn read_body(
+    request: Request<Incoming>,
+    limit: usize,
+    admit: &mut (dyn FnMut(usize) -> Result<(), Reply> + Send),
+) -> Result<Vec<u8>, Reply> {
+    let mut body = std::pin::pin!(Limited::new(request.into_body(), limit));
+    let mut read = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+            true => Reply::status(StatusCode::PAYLOAD_TOO_LARGE),
+            false => Reply::status(StatusCode::BAD_REQUEST),
+        })?;
+        // Trailers are not read.
+        if let Ok(part) = frame.into_data() {
+            admit(part.len())?;
+            read.extend_from_slice(&part);
+        }
     }
+    Ok(read)
 }
 
 /// Returns a body with the content of a file, read as fast as the client takes it.

@@ -5,11 +5,11 @@
 //! object stay JSON text until they are decoded with a schema ([`Attributes::decode`]), so a state can be read, changed and written without
 //! any provider.
 //!
-//! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; older versions are converted
-//! when they are read ([`upgrade`]). A [`SnapshotStore`] stores the snapshots of a state. [`store`] does this in local files: it detects
-//! whether a snapshot is new, sets its serial, writes the backup, and writes in such a way that neither a crash nor a full disk loses the
-//! old snapshot. [`journal`] records the results of a run between two snapshots. [`codec`] encrypts all of these if encryption is
-//! configured. [`lock`] locks the file in the same way as Terraform, so that the two programs exclude each other.
+//! On disk there is one format, version 4 of Terraform's ([`document`]), byte for byte as Terraform writes it; older versions are turned
+//! into it when read ([`upgrade`]). The snapshots of a state are kept by a [`SnapshotStore`]. [`store`] is the one of local files: it
+//! detects whether a snapshot is new, sets its serial, writes the backup, and writes so that neither a crash nor a full disk loses the old
+//! snapshot. [`journal`] keeps the results of a run between two snapshots. [`codec`] encrypts all of these where encryption is configured, and
+//! [`sealed`] the parts of a state. [`lock`] locks the file as Terraform does, so that the two exclude each other.
 //!
 //! Where to begin: [`model`], then [`store`]. Reading never changes a file, and a file that cannot be read is left as it is.
 
@@ -26,6 +26,7 @@ pub mod lock;
 pub mod model;
 mod moving;
 pub mod pending;
+pub mod sealed;
 mod shared;
 pub mod snapshots;
 mod state_file;

@@ -47,6 +47,11 @@ pub trait SnapshotStore: Send {
         }
     }
 
+    /// Returns the lineage that a first state gets, if the store decides it.
+    fn first_lineage(&self) -> Option<String> {
+        None
+    }
+
     /// Releases the lock, if it is held.
     ///
     /// # Errors

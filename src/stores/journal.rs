@@ -7,7 +7,7 @@ use addrs::AbsResourceInstance;
 use addrs::program::core_version;
 use engine::plan::Plan;
 use state::journal::{Intent, IntentAction, JournalError, Writer, changes};
-use state::{SharedStore, SnapshotStore, State, StateError};
+use state::{Codec, SharedStore, SnapshotStore, State, StateError};
 use syntax::{Diagnostic, Diagnostics};
 
 use crate::Context;
@@ -18,17 +18,11 @@ const NAMED: usize = 20;
 
 /// Reports the journal that an earlier run has left for the state that was just read, and then removes the journal.
 pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Option<&State>) -> Result<(), Diagnostics> {
-    let Some(left) = store.journal_report() else {
+    if store.journal_report().is_none() {
         return Ok(());
-    };
-    if left.matters() {
-        let mut detail = left.to_string();
-        if state.is_some_and(|state| is_needless(context, Path::new(ERRORED_STATE), state)) {
-            detail.push_str(&format!(
-                "\nAll objects in the file {ERRORED_STATE} are in the state, so that file is not needed any more."
-            ));
-        }
-        let warning = Diagnostic::warning(left.summary(), detail);
+    }
+    let codec = context.encryption.states()?;
+    if let Some(warning) = warning(&codec, store, state) {
         context.warn(warning);
         // The report must be on the screen before the journal is removed, because then it is the only record of the journal's contents.
         context.console.flush();
@@ -36,19 +30,30 @@ pub fn report(context: &Context<'_>, store: &mut dyn SnapshotStore, state: Optio
     store.forget_journal().map_err(|e| problem(&e))
 }
 
-/// Returns true if a rescued copy of a state is not needed any more: it has objects, and this state has all of them. Lineages are not
-/// compared, because the copy of a first state has its own lineage.
-fn is_needless(context: &Context<'_>, copy: &Path, state: &State) -> bool {
-    let Some(rescued) = read_copy(context, copy) else {
+/// Returns the report on the journal of an earlier run, if the user must know of it. The journal is removed after it was shown.
+pub fn warning(codec: &Codec, store: &dyn SnapshotStore, state: Option<&State>) -> Option<Diagnostic> {
+    let left = store.journal_report().filter(|left| left.matters())?;
+    let mut detail = left.to_string();
+    if state.is_some_and(|state| is_needless(codec, Path::new(ERRORED_STATE), state)) {
+        detail.push_str(&format!(
+            "\nAll objects in the file {ERRORED_STATE} are in the state, so that file is not needed any more."
+        ));
+    }
+    Some(Diagnostic::warning(left.summary(), detail))
+}
+
+/// Returns true if a state that could not be written to its store has objects, and all of them are in this one.
+/// Lineages are not compared: the copy of a first state has a lineage of its own.
+fn is_needless(codec: &Codec, copy: &Path, state: &State) -> bool {
+    let Some(rescued) = read_copy(codec, copy) else {
         return false;
     };
     rescued.has_resources() && missing(state, &rescued).is_empty()
 }
 
-/// Reads a copy of a state; `None` if there is no copy, or if it cannot be read or decrypted.
-fn read_copy(context: &Context<'_>, copy: &Path) -> Option<State> {
-    let codec = context.encryption.states().ok()?;
-    state::store::read_copy(copy, &codec).ok().flatten()
+/// Reads a copy of a state, if it can be read.
+fn read_copy(codec: &Codec, copy: &Path) -> Option<State> {
+    state::store::read_copy(copy, codec).ok().flatten()
 }
 
 /// Returns the instances whose objects in the rescued copy are missing in the state, or differ.
@@ -65,8 +70,9 @@ fn missing(state: &State, rescued: &State) -> Vec<AbsResourceInstance> {
 pub fn report_copies(context: &Context<'_>, state: Option<&State>, is_file: bool) {
     let empty = State::new();
     let state = state.unwrap_or(&empty);
+    let Ok(codec) = context.encryption.states() else { return };
     for copy in copies() {
-        let Some(rescued) = read_copy(context, &copy) else {
+        let Some(rescued) = read_copy(&codec, &copy) else {
             continue;
         };
         let same = rescued.lineage == state.lineage && rescued.serial >= state.serial;

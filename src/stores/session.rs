@@ -216,14 +216,12 @@ impl<'s> StateSession<'s> {
         };
         let mut problems: Diagnostics = Diagnostic::error("Failed to save state", format!("{error}")).into();
         let (lineage, serial) = &self.origin;
+        let lineage = Some(lineage.clone()).filter(|lineage| !lineage.is_empty());
+        let lineage = lineage.or_else(|| self.lock_store().first_lineage());
         let snapshot = State {
             terraform_version: core_version().into(),
             serial: serial.saturating_add(1),
-            lineage: if lineage.is_empty() {
-                uuid::Uuid::new_v4().to_string()
-            } else {
-                lineage.clone()
-            },
+            lineage: lineage.unwrap_or_else(|| uuid::Uuid::new_v4().to_string()),
             ..state.clone()
         };
         // The user may copy the file over the state, so the journal must know the snapshot in it.

@@ -52,9 +52,11 @@ mod mixed;
 mod oci;
 mod oss;
 mod postgres;
+mod postgres_failures;
 mod postgres_locks;
 mod postgres_objects;
 mod postgres_runs;
+mod postgres_served;
 mod postgres_tls;
 mod postgres_unlocked;
 mod power_cut;
@@ -191,6 +193,8 @@ fn main() -> ExitCode {
         (postgres_objects::NAME, postgres_objects::TESTS, postgres::PROGRAMS),
         (postgres_objects::NAME, postgres_runs::TESTS, postgres::PROGRAMS),
         (postgres_objects::NAME, postgres_unlocked::TESTS, postgres::PROGRAMS),
+        (postgres_objects::NAME, postgres_failures::TESTS, postgres::PROGRAMS),
+        (postgres_objects::NAME, postgres_served::TESTS, postgres::PROGRAMS),
         (postgres_objects::NAME, postgres_objects::WITH_TERRAFORM, WITH_TERRAFORM),
         ("gcs", gcs::TESTS, gcs::PROGRAMS),
         ("azurerm", azure::TESTS, azure::PROGRAMS),

@@ -13,19 +13,16 @@ use crate::lab::{Lab, Tool};
 pub const PROGRAMS: &[&str] = &["postgres", "psql"];
 
 pub struct Server {
-    child: Child,
+    child: Mutex<Child>,
     pub port: u16,
+    more: Vec<String>,
     _reserved: ServerPort,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // SIGQUIT ends the server and its children at once.
-        let _ = Command::new("kill")
-            .args(["-QUIT", &self.child.id().to_string()])
-            .status();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
@@ -55,12 +52,43 @@ fn is_root() -> bool {
 }
 
 impl Server {
-    fn start() -> Server {
+    pub fn start() -> Server {
         Server::start_with(|_| (), &[])
     }
 
     /// Starts a server with the arguments `more`. Before, `prepare` can change the data directory.
     pub fn start_with(prepare: impl FnOnce(&Path), more: &[&str]) -> Server {
+        Server::start_on(more, |data| {
+            let made = as_user(&programs().join("initdb"))
+                .args(["-A", "trust", "-U", "me", "--no-sync", "-E", "UTF8", "--locale=C", "-D"])
+                .arg(data)
+                .current_dir("/tmp")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            assert!(made.is_ok_and(|status| status.success()), "initdb");
+            prepare(data);
+        })
+    }
+
+    /// Starts a standby, and makes this server wait for it with each transaction.
+    pub fn standby(&self) -> Server {
+        let standby = Server::start_on(&[], |data| {
+            let copied = as_user(&programs().join("pg_basebackup"))
+                .args(["-h", "127.0.0.1", "-U", "me", "-p", &self.port.to_string()])
+                .args(["-R", "-X", "stream", "--checkpoint=fast", "--no-sync", "-D"])
+                .arg(data)
+                .current_dir("/tmp")
+                .stdout(Stdio::null())
+                .status();
+            assert!(copied.is_ok_and(|status| status.success()), "pg_basebackup");
+        });
+        assert!(self.sql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'"));
+        assert!(self.sql("postgres", "SELECT pg_reload_conf()"));
+        standby
+    }
+
+    fn start_on(more: &[&str], fill: impl FnOnce(&Path)) -> Server {
         let dir = tempfile::Builder::new()
             .prefix("pg")
             .tempdir_in("/tmp")
@@ -70,16 +98,7 @@ impl Server {
             let owned = Command::new("chown").arg("postgres:postgres").arg(dir.path()).status();
             assert!(owned.is_ok_and(|status| status.success()), "there is a user postgres");
         }
-        let bin = programs();
-        let made = as_user(&bin.join("initdb"))
-            .args(["-A", "trust", "-U", "me", "--no-sync", "-E", "UTF8", "--locale=C", "-D"])
-            .arg(&data)
-            .current_dir("/tmp")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        assert!(made.is_ok_and(|status| status.success()), "initdb");
-        prepare(&data);
+        fill(&data);
         if is_root() {
             let owned = Command::new("chown")
                 .args(["-R", "postgres:postgres"])
@@ -92,29 +111,58 @@ impl Server {
         }
         let reserved = ServerPort::reserve();
         let port = reserved.number();
-        let child = as_user(&bin.join("postgres"))
+        let more: Vec<String> = more.iter().map(ToString::to_string).collect();
+        let server = Server {
+            child: Mutex::new(Server::spawn(dir.path(), port, &more)),
+            port,
+            more,
+            _reserved: reserved,
+            dir,
+        };
+        server.wait();
+        server
+    }
+
+    fn spawn(dir: &Path, port: u16, more: &[String]) -> Child {
+        as_user(&programs().join("postgres"))
             .arg("-D")
-            .arg(&data)
+            .arg(dir.join("data"))
             .args(["-p", &port.to_string(), "-h", "127.0.0.1", "-F", "-k"])
-            .arg(dir.path())
+            .arg(dir)
             .args(more)
             .current_dir("/tmp")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .expect("postgres starts");
-        let server = Server {
-            child,
-            port,
-            _reserved: reserved,
-            _dir: dir,
-        };
+            .expect("postgres starts")
+    }
+
+    fn wait(&self) {
         let end = Instant::now() + Duration::from_secs(60);
-        while !server.sql("postgres", "SELECT 1") {
+        while !self.sql("postgres", "SELECT 1") {
             assert!(Instant::now() < end, "postgres answers");
             std::thread::sleep(Duration::from_millis(100));
         }
-        server
+    }
+
+    fn child(&self) -> std::sync::MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Ends the server and its sessions at once, as `pg_ctl stop -m immediate`.
+    pub fn kill(&self) {
+        let mut child = self.child();
+        // The process of an ended server has been waited for, and its number may be that of another one.
+        if matches!(child.try_wait(), Ok(None)) {
+            let _ = Command::new("kill").args(["-QUIT", &child.id().to_string()]).status();
+            let _ = child.wait();
+        }
+    }
+
+    /// Starts a server that was killed.
+    pub fn start_again(&self) {
+        *self.child() = Server::spawn(self.dir.path(), self.port, &self.more);
+        self.wait();
     }
 
     /// Runs a statement as the administrator; returns true if it succeeds.
@@ -166,18 +214,27 @@ fn server() -> Arc<Server> {
 }
 
 pub fn lab() -> Lab {
-    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let server = server();
+    let port = server.port;
+    lab_on(server, &format!("127.0.0.1:{port}"))
+}
+
+/// Returns a lab of rows of objects on a server of its own, which can be killed. `hosts` are in the connection string.
+pub fn lab_with_objects_on(server: Arc<Server>, hosts: &str) -> Lab {
+    objects(lab_on(server, hosts))
+}
+
+fn lab_on(server: Arc<Server>, hosts: &str) -> Lab {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     // Advisory locks belong to a database, so each lab has its own.
     let database = format!("states{}", COUNT.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
     assert!(
         server.sql("postgres", &format!("CREATE DATABASE {database}")),
         "a database"
     );
-    let port = server.port;
     Lab {
         ty: "pg",
-        settings: format!("conn_str = \"postgres://me@127.0.0.1:{port}/{database}?sslmode=disable\""),
+        settings: format!("conn_str = \"postgres://me@{hosts}/{database}?sslmode=disable\""),
         environment: Vec::new(),
         workspaces: true,
         named_locks: false,
@@ -189,7 +246,10 @@ pub fn lab() -> Lab {
 
 /// Returns a lab whose backend stores states as rows of objects. Terraform does not know this layout.
 pub fn lab_with_objects() -> Lab {
-    let lab = lab();
+    objects(lab())
+}
+
+fn objects(lab: Lab) -> Lab {
     Lab {
         settings: format!("{}\nlayout = \"objects\"", lab.settings),
         named_locks: true,

@@ -19,7 +19,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_locked_state_names_its_holder", holder),
     ("a_lock_is_waited_for_and_ends_with_a_killed_program", waiting),
     ("workspaces_are_created_and_deleted", workspaces),
-    ("encryption_is_refused_before_anything_is_done", encryption),
+    ("values_are_encrypted_and_unchanged_ones_are_not_written", encryption),
     ("states_move_between_both_layouts", between_layouts),
     ("other_tables_are_refused_with_the_reason", other_tables),
     ("the_history_lists_runs_with_their_changes", history),
@@ -201,16 +201,62 @@ fn workspaces() {
 }
 
 const KEY: &str = "key_provider \"pbkdf2\" \"p\" {\n  passphrase = \"correct horse battery staple\"\n  iterations = 200000\n}\nmethod \
-                   \"aes_gcm\" \"m\" {\n  keys = key_provider.pbkdf2.p\n}\nstate {\n  method = method.aes_gcm.m\n}\n";
+                   \"aes_gcm\" \"m\" {\n  keys = key_provider.pbkdf2.p\n}\nmethod \"unencrypted\" \"u\" {\n}\nstate {\n  method = \
+                   method.aes_gcm.m\n  fallback {\n    method = method.unencrypted.u\n  }\n}\n";
 
 fn encryption() {
     let lab = postgres::lab_with_objects();
-    let w = lab.without().env("TF_ENCRYPTION", KEY);
+    let w = lab.without();
     w.write("backend.tf", &lab.block(""));
-    run(&w, Tool::Monoform, &["init", "-input=false"]);
-    w.write("mark.tf", "resource \"terraform_data\" \"mark\" {\n  provisioner \"local-exec\" {\n    command = \"touch mark\"\n  }\n}\n");
-    run(&w, Tool::Monoform, APPLY).fails_with(&["Encryption needs another layout"]);
-    assert!(!w.exists("mark"), "nothing was applied");
+    let two = "resource \"terraform_data\" \"b\" {\n  input = \"hidden\"\n}\n";
+    w.write("main.tf", &format!("{RESOURCE}{two}"));
+    run(&w, Tool::Monoform, &["init", "-input=false"]).ok();
+    run(&w, Tool::Monoform, &[APPLY, &["-var=word=clear"]].concat()).ok();
+    let values = |word: &str| {
+        let count = format!(
+            "SELECT count(*) FROM (SELECT concat(attributes, attributes_exact, private) AS text FROM monoform_state.objects UNION ALL \
+             SELECT concat(value, value_exact) FROM monoform_state.outputs) AS texts WHERE text LIKE '%{word}%'"
+        );
+        query(&lab, &count)
+    };
+    assert_ne!(values("clear"), "0");
+    // What is in clear text is accepted with the fallback, and encrypted by the next run.
+    let w = w.env("TF_ENCRYPTION", KEY);
+    run(&w, Tool::Monoform, &[APPLY, &["-var=word=sesame"]].concat()).ok();
+    for word in ["clear", "sesame", "hidden"] {
+        assert_eq!(values(word), "0", "{word}");
+    }
+    let later = "SELECT count(*) FROM monoform_state.history WHERE concat(before, after) LIKE '%sesame%'";
+    assert_eq!(query(&lab, later), "0");
+    assert_eq!(pulled(&w)["outputs"]["word"]["value"], "sesame");
+    run(
+        &w,
+        Tool::Monoform,
+        &["plan", "-input=false", "-detailed-exitcode", "-var=word=sesame"],
+    )
+    .ok();
+    run(&w, Tool::Monoform, &[APPLY, &["-var=word=other"]].concat()).ok();
+    let changed = "SELECT string_agg(DISTINCT address, ' ' ORDER BY address) FROM monoform_state.changes WHERE run_id = (SELECT \
+                   max(run_id) FROM monoform_state.changes)";
+    assert_eq!(query(&lab, changed), "output.word terraform_data.a");
+    let run_before = query(&lab, "SELECT max(run_id) - 1 FROM monoform_state.changes");
+    run(
+        &w,
+        Tool::Monoform,
+        &["state", "show", &format!("-at={run_before}"), "terraform_data.a"],
+    )
+    .ok()
+    .shows(&["sesame"]);
+    // Rows that were exchanged in the tables are noticed.
+    let exchange = "UPDATE monoform_state.objects o SET attributes = other.attributes FROM monoform_state.objects other WHERE \
+                    o.address = 'terraform_data.b' AND other.address = 'terraform_data.a'";
+    let plain = lab.without();
+    plain.write("backend.tf", &lab.block(""));
+    run(&plain, Tool::Monoform, &["init", "-input=false"]);
+    run(&plain, Tool::Monoform, &["state", "pull"]).fails_with(&["encrypted"]);
+    run(&w, Tool::Monoform, &["state", "list"]).ok();
+    assert!(statement(&lab, exchange));
+    run(&w, Tool::Monoform, &["state", "list"]).fails_with(&["has the values of"]);
 }
 
 fn between_layouts() {

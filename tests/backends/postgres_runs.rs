@@ -39,8 +39,12 @@ pub struct Meeting {
 
 impl Meeting {
     pub fn new() -> Meeting {
+        Meeting::in_lab(postgres::lab_with_objects())
+    }
+
+    pub fn in_lab(lab: Lab) -> Meeting {
         Meeting {
-            lab: postgres::lab_with_objects(),
+            lab,
             place: Workspace::with(&[]),
         }
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use support::{Ran, crash, ran};
 
 use crate::lab::{Tool, run};
-use crate::postgres::query;
+use crate::postgres::{lab_with_objects, query, statement};
 use crate::postgres_runs::{Meeting, SLOW, end, names, pulled, start};
 use crate::scenarios::wait_for;
 
@@ -19,6 +19,7 @@ pub const TESTS: &[(&str, fn())] = &[
         overwritten,
     ),
     ("a_killed_apply_without_locks_names_what_it_was_doing", killed),
+    ("a_copy_of_a_state_is_continued_by_later_changes", copy),
 ];
 
 /// Runs a command with this text as its standard input.
@@ -144,4 +145,60 @@ fn killed() {
         "provision terraform_data.one with local-exec, since ",
     ]);
     assert_eq!(pulled(&two)["resources"][0]["instances"][0]["status"], "tainted");
+}
+
+fn copy() {
+    let lab = lab_with_objects();
+    let (one, two) = (lab.directory(Tool::Monoform), lab.without());
+    let backend = lab.block("local_copy = true");
+    let main = "variable \"word\" {\n  default = \"x\"\n}\nresource \"terraform_data\" \"many\" {\n  count = 50\n  input = count.index \
+                == 7 ? var.word : \"same\"\n}\noutput \"word\" {\n  value = var.word\n}\n";
+    for w in [&one, &two] {
+        w.write("main.tf", main);
+    }
+    two.write("backend.tf", &backend);
+    run(&two, Tool::Monoform, &["init", "-input=false"]).ok();
+    let apply = ["apply", "-auto-approve", "-input=false"];
+    run(&one, Tool::Monoform, &apply).ok();
+    let same = || assert_eq!(pulled(&one), pulled(&two));
+    same();
+    let kept = || {
+        let found = std::fs::read_dir(two.dir().join(".terraform/state-copies")).expect("copies");
+        let found: Vec<Vec<u8>> = found
+            .map(|entry| std::fs::read(entry.expect("a file").path()).expect("a copy"))
+            .collect();
+        found
+    };
+    let before = kept();
+    assert_eq!(before.len(), 1);
+    // Only the history is read: a changed row that is not in it is not noticed.
+    let hide = "UPDATE monoform_state.objects SET attributes = jsonb_set(attributes, '{input,value}', '\"hidden\"') WHERE address = \
+                'terraform_data.many[3]'";
+    run(&one, Tool::Monoform, &[&apply[..], &["-var=word=y"]].concat()).ok();
+    run(&one, Tool::Monoform, &["state", "rm", "terraform_data.many[9]"]).ok();
+    same();
+    assert!(statement(&lab, hide));
+    assert!(!pulled(&two).to_string().contains("hidden"), "the row was not read");
+    assert_eq!(kept(), before);
+    // A run with a copy writes what the others read.
+    run(&two, Tool::Monoform, &[&apply[..], &["-var=word=z"]].concat()).ok();
+    assert_eq!(pulled(&one)["outputs"]["word"]["value"], "z");
+    // Without a complete history, all rows are read again.
+    assert!(statement(
+        &lab,
+        "DELETE FROM monoform_state.history WHERE id = (SELECT max(id) FROM monoform_state.history WHERE kind = 'state')"
+    ));
+    same();
+    // A damaged copy is not used.
+    let entry = std::fs::read_dir(two.dir().join(".terraform/state-copies"))
+        .expect("copies")
+        .next()
+        .expect("a copy");
+    std::fs::write(entry.expect("a file").path(), "{}\n{}").expect("written");
+    same();
+    two.write(
+        "backend.tf",
+        &backend.replace("layout = \"objects\"", "layout = \"states\""),
+    );
+    run(&two, Tool::Monoform, &["init", "-reconfigure", "-input=false"]).fails_with(&["set layout"]);
 }

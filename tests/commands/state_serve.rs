@@ -23,6 +23,7 @@ pub const TESTS: &[(&str, fn())] = &[
         "settings_of_the_backend_can_be_variables",
         settings_of_the_backend_can_be_variables,
     ),
+    ("clients_that_stall_hold_up_nobody", clients_that_stall_hold_up_nobody),
     ("clients_need_the_credentials", clients_need_the_credentials),
     ("servers_that_cannot_be_are_refused", servers_that_cannot_be_are_refused),
 ];
@@ -128,6 +129,46 @@ fn a_lock_of_a_client_holds_for_everybody() {
     assert_eq!(send("DELETE", state, "").0, 405);
     assert_eq!(send("GET", "/states/..", "").0, 400);
     assert_eq!(send("GET", "/", "").0, 400);
+}
+
+fn clients_that_stall_hold_up_nobody() {
+    let server = Workspace::with(&[("main.tf", RESOURCE)]);
+    let (serving, password) = Serving::states(&server, &[]);
+    let login = basic(&format!("monoform:{password}"));
+    let host = &serving.host;
+    let send = |method: &str, path: &str, body: &str| request(host, method, path, &[&login], body);
+    let state = "/states/default";
+    // Larger than the buffers of a connection.
+    let value = "x".repeat(8 << 20);
+    let outputs = format!("\"outputs\": {{\"a\": {{\"value\": \"{value}\", \"type\": \"string\"}}}}");
+    assert_eq!(send("POST", state, &STATE.replace("\"outputs\": {}", &outputs)).0, 200);
+    let stalled = |method: &str, part: &str| {
+        let mut stream = TcpStream::connect(host).expect("connected");
+        let head = format!(
+            "{method} {state} HTTP/1.1\r\nHost: {host}\r\n{login}\r\nContent-Length: {}\r\n\r\n",
+            2 * part.len()
+        );
+        stream.write_all(head.as_bytes()).expect("sent");
+        stream.write_all(part.as_bytes()).expect("sent");
+        stream
+    };
+    let mut clients: Vec<TcpStream> = (0..12).map(|_| stalled("POST", STATE)).collect();
+    for _ in 0..4 {
+        let mut client = stalled("GET", "");
+        let mut byte = [0];
+        client.read_exact(&mut byte).expect("the beginning of the state");
+        clients.push(client);
+    }
+    assert_eq!(send("LOCK", state, RECORD).0, 200);
+    let (status, read) = send("GET", state, "");
+    assert_eq!((status, read.len() > value.len()), (200, true));
+    let next = STATE.replace("\"serial\": 1", "\"serial\": 2");
+    assert_eq!(send("POST", "/states/default?ID=1-2", &next).0, 200);
+    assert!(send("GET", state, "").1.contains("\"serial\": 2"));
+    assert_eq!(send("POST", "/states/other", STATE).0, 200);
+    assert_eq!(send("UNLOCK", state, RECORD).0, 200);
+    drop(clients);
+    serving.end();
 }
 
 fn locks_are_released_and_named_at_the_end() {

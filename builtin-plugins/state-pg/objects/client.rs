@@ -1,45 +1,21 @@
 //! State client of the layout `objects`.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use monoform_sdk::state_store::{DEFAULT, LockError, LockInfo, WorkspaceSupport};
-use monoform_sdk::{Diagnostic, Diagnostics, Result, async_trait};
+use monoform_sdk::{Diagnostic, Result, async_trait};
 use store_client::guard::{Holder, LockedStore, Revision as Known, Snapshot, Written};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::MutexGuard;
 
 use super::claims::Claims;
-use super::document::Document;
+use super::connected::{Client, Patience, Session};
+use super::document::{Document, DocumentError};
 use super::history::{self, Question};
-use super::locks::{Attempt, Held, Locks, Ticket};
+use super::locks::{Attempt, Held};
 use super::merge::{self, Difference, Made, Transaction};
 use super::records::{self, Record, Request};
 use super::rows::{self, Failure, Revision, StateRow};
-use super::tables::{self, Schema};
 use super::within::{BEGIN, BEGIN_SNAPSHOT, within};
-use crate::Tables;
 use crate::client::{LIST, LOCK, READ, UNLOCK, WRITE};
-use crate::session::{Connection, connect, problem};
-use crate::settings::Settings;
-
-/// Client for states of objects.
-pub(crate) struct Client {
-    settings: Settings,
-    schema: Schema,
-    session: Mutex<Session>,
-}
-
-struct Session {
-    connection: Arc<Connection>,
-    /// Locks by workspace.
-    held: BTreeMap<String, Held>,
-    /// Requests that wait for others, by workspace.
-    waiting: BTreeMap<String, Ticket>,
-    /// Claims for the next lock of a workspace, and the ID of that lock.
-    wanted: BTreeMap<String, (String, Claims)>,
-    /// States that were last read or written, with their revisions.
-    known: BTreeMap<String, (i64, Document)>,
-}
+use crate::session::Connection;
 
 /// Result of a write, as its transaction returns it.
 enum Write {
@@ -93,76 +69,7 @@ impl Session {
 }
 
 impl Client {
-    /// Connects, and creates or migrates the tables.
-    pub async fn prepare(settings: Settings, tables: &Tables) -> Result<Client> {
-        let connection = connect(&settings).await?;
-        let schema = tables::prepare(&connection, &settings, tables).await?;
-        Ok(Client {
-            settings,
-            schema,
-            session: Mutex::new(Session {
-                connection: Arc::new(connection),
-                held: BTreeMap::new(),
-                waiting: BTreeMap::new(),
-                wanted: BTreeMap::new(),
-                known: BTreeMap::new(),
-            }),
-        })
-    }
-
-    fn problem(&self, summary: &str, failure: &Failure) -> Diagnostics {
-        match failure {
-            Failure::Database(error) => problem(summary, &self.settings.title, error),
-            Failure::Document(error) => Diagnostic::error(
-                summary,
-                format!(
-                    "PostgreSQL: {}: the state cannot be kept in the layout \"objects\": {error}. Nothing was changed.",
-                    self.settings.title
-                ),
-            )
-            .into(),
-        }
-    }
-
-    async fn answer<T>(
-        &self,
-        connection: &Connection,
-        summary: &str,
-        work: impl Future<Output = std::result::Result<T, Failure>>,
-    ) -> Result<T> {
-        let result = connection.answer(&self.settings, summary, work).await?;
-        result.map_err(|failure| self.problem(summary, &failure))
-    }
-
-    /// Returns the session. If the connection was lost, a new one is made, and its locks, which ended with the old one, are acquired again
-    /// unless another program has had them meanwhile.
-    async fn session(&self) -> Result<MutexGuard<'_, Session>> {
-        let mut session = self.session.lock().await;
-        if !session.connection.is_closed() {
-            return Ok(session);
-        }
-        tracing::warn!("the connection to PostgreSQL was lost, and is made again");
-        session.connection = Arc::new(connect(&self.settings).await?);
-        let connection = session.connection.clone();
-        let locks = self.locks(&connection);
-        let Session { held, waiting, .. } = &mut *session;
-        for held in held.values_mut().filter(|held| !held.is_lost) {
-            let again = within(&connection, BEGIN, locks.take_again(&held.ticket));
-            held.is_lost = !self.answer(&connection, LOCK, again).await?;
-        }
-        // Waiting requests ended with the connection. They will join the end of the queue again.
-        waiting.clear();
-        Ok(session)
-    }
-
-    fn locks<'c>(&'c self, connection: &'c Connection) -> Locks<'c> {
-        Locks {
-            connection,
-            schema: &self.schema,
-        }
-    }
-
-    /// Reads the state of a workspace and its revision.
+    /// Reads the state of a workspace, with its revision.
     async fn read_state(
         &self,
         connection: &Connection,
@@ -171,14 +78,20 @@ impl Client {
         let row = rows::state_row(connection, &self.schema, workspace, "").await?;
         match row.filter(|row| row.revision > 0) {
             None => Ok(None),
-            Some(row) => Ok(Some((row.revision, rows::read(connection, &self.schema, &row).await?))),
+            Some(row) => {
+                let document = match &self.copies {
+                    Some(copies) => copies.read(connection, &self.schema, workspace, &row).await?,
+                    None => rows::read(connection, &self.schema, &row).await?,
+                };
+                Ok(Some((row.revision, document)))
+            }
         }
     }
 
     /// Makes a write in a transaction. If the server ends the connection, and the run has locked only parts of the state, the write is
     /// repeated once on a new connection, because such writes can be repeated safely.
     async fn carry_out(&self, workspace: &str, work: &Work<'_>) -> Result<(MutexGuard<'_, Session>, Write)> {
-        let mut may_repeat = true;
+        let patience = Patience::begin(&self.settings);
         loop {
             let session = self.session().await?;
             let connection = session.connection.clone();
@@ -194,10 +107,7 @@ impl Client {
             let is_part = session.held.get(workspace).is_some_and(|held| !held.claims.is_whole());
             match connection.answer(&self.settings, WRITE, transaction).await? {
                 Ok(written) => return Ok((session, written)),
-                Err(failure) if may_repeat && is_part && failure.ends_connection() => {
-                    may_repeat = false;
-                    connection.closed().await;
-                }
+                Err(failure) if is_part && failure.ends_connection() && patience.lasts() => connection.closed().await,
                 Err(failure) => return Err(self.problem(WRITE, &failure)),
             }
         }
@@ -323,7 +233,7 @@ impl Client {
         let text = "INSERT INTO {S}.states (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = EXCLUDED.name";
         connection.execute(&self.schema.sql(text), &[&workspace]).await?;
         let row = rows::state_row(connection, &self.schema, workspace, "FOR UPDATE").await?;
-        row.ok_or_else(|| Failure::Document(super::document::DocumentError::Version("none".to_owned())))
+        row.ok_or(Failure::Document(DocumentError::Vanished))
     }
 
     /// Returns the run to which writes under a lock belong. It is recorded at the first write. A write without a lock is a run of its own,
@@ -576,16 +486,22 @@ impl LockedStore for Client {
     }
 
     async fn holder(&self, workspace: &str, own: &str) -> Result<Holder> {
-        let session = self.session().await?;
-        let held = session.held.get(workspace);
-        let Some(held) = held.filter(|held| held.ticket.info.id == own && !held.is_lost) else {
-            return Ok(Holder::Free);
-        };
-        let there = self.locks(&session.connection);
-        let there = self.answer(&session.connection, WRITE, there.is_queued(&held.ticket));
-        Ok(match there.await? {
-            true => Holder::Own,
-            false => Holder::Free,
-        })
+        let patience = Patience::begin(&self.settings);
+        loop {
+            let session = self.session().await?;
+            let held = session.held.get(workspace);
+            let Some(held) = held.filter(|held| held.ticket.info.id == own && !held.is_lost) else {
+                return Ok(Holder::Free);
+            };
+            let connection = session.connection.clone();
+            let locks = self.locks(&connection);
+            let there = connection.answer(&self.settings, WRITE, locks.is_queued(&held.ticket));
+            match there.await? {
+                Ok(true) => return Ok(Holder::Own),
+                Ok(false) => return Ok(Holder::Free),
+                Err(failure) if failure.ends_connection() && patience.lasts() => connection.closed().await,
+                Err(failure) => return Err(self.problem(WRITE, &failure)),
+            }
+        }
     }
 }

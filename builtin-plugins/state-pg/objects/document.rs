@@ -21,6 +21,8 @@ const EMPTY_RESOURCES: &str = "empty_resources";
 pub(crate) enum DocumentError {
     #[error("it is encrypted, and encrypted attributes cannot be kept in columns")]
     Encrypted,
+    #[error("its row was deleted at once by another program, or by a trigger. Run the command again")]
+    Vanished,
     #[error("its format has the version {0}, and not 4")]
     Version(String),
     #[error("{place}: {why}")]

@@ -1,8 +1,10 @@
 //! The layout `objects`: a row for each object of a state, and a history of all writes.
 //!
-//! [`tables`] has the tables and their migrations. [`document`] splits the text of a state, and restores it byte for byte. [`json`]
-//! recognizes the texts that a `jsonb` column would not restore. [`rows`] reads a whole state, and writes the differences between two;
-//! [`history`] reads earlier states. [`client`] is the state client: one snapshot for each read, one transaction for each write.
+//! [`tables`] has the tables and their migrations. [`document`] takes the text of a state apart and puts it together again, byte for
+//! byte; [`json`] finds the texts that a `jsonb` column would not restore. [`rows`] reads a whole state, and writes the
+//! differences between two; [`history`] reads earlier states. [`client`] is the state client: one snapshot for each read, one
+//! transaction for each write. [`connected`] is its session, which is connected again if the server fails, and [`copies`] has the states
+//! that are kept beside the configuration.
 //!
 //! # Many runs on one state
 //!
@@ -25,6 +27,8 @@ mod claims;
 #[cfg(test)]
 mod claims_tests;
 mod client;
+mod connected;
+mod copies;
 mod document;
 #[cfg(test)]
 mod document_tests;
@@ -37,4 +41,4 @@ mod rows;
 mod tables;
 mod within;
 
-pub(crate) use client::Client;
+pub(crate) use connected::Client;

@@ -21,11 +21,19 @@ pub(crate) enum Failure {
     Document(DocumentError),
 }
 
+/// Errors of a server that ends, starts, or has become a standby.
+const ENDING: &[SqlState] = &[
+    SqlState::ADMIN_SHUTDOWN,
+    SqlState::CRASH_SHUTDOWN,
+    SqlState::CANNOT_CONNECT_NOW,
+    SqlState::READ_ONLY_SQL_TRANSACTION,
+];
+
 impl Failure {
     /// Returns true if the connection has ended, or the server is about to end it.
     pub fn ends_connection(&self) -> bool {
         match self {
-            Failure::Database(error) => error.is_closed() || error.code() == Some(&SqlState::ADMIN_SHUTDOWN),
+            Failure::Database(error) => error.is_closed() || error.code().is_some_and(|code| ENDING.contains(code)),
             Failure::Document(_) => false,
         }
     }

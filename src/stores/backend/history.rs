@@ -3,6 +3,7 @@
 use addrs::{AbsResource, AbsResourceInstance, InstanceKey, Mode, Resource};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+use state::sealed::Sealer;
 use state::{Codec, State};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -133,12 +134,12 @@ impl Store {
     ///
     /// # Errors
     /// There is no such run, or the store does not answer.
-    pub fn state_at(&self, workspace: &str, run: i64) -> Result<State, Diagnostics> {
+    pub fn state_at(&self, workspace: &str, run: i64, codec: &Codec) -> Result<State, Diagnostics> {
         let question = json!({"state_at": {"run": run}}).to_string();
         let text = self
             .process()
             .wait(self.process().plugin().inquire(workspace, &question))?;
-        let decoded = Codec::PLAIN.decode(&text).map_err(|e| {
+        let decoded = Sealer::new(codec.clone()).decode(text).map_err(|e| {
             let detail = format!("The state after the run {run} cannot be read: {e}.");
             Diagnostics::from(Diagnostic::error(e.summary(), detail))
         })?;

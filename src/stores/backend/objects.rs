@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use state::journal::format::InFlight;
 use state::journal::{JournalReport, RecordSink, parts};
+use state::sealed::Sealer;
 use state::{Claims, ScopedResource, State, StateError};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -55,11 +56,12 @@ impl Unfinished {
 pub(super) struct Records {
     pub store: Arc<Store>,
     pub workspace: String,
+    pub sealer: Arc<Sealer>,
 }
 
 impl RecordSink for Records {
     fn record(&mut self, records: &str) -> Result<(), StateError> {
-        let request = format!("{{\"record\":{records}}}");
+        let request = format!("{{\"record\":{}}}", self.sealer.seal_records(records)?);
         self.store.request(&self.workspace, &request).map_err(error)
     }
 }

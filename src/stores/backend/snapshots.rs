@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use addrs::program::core_version;
 use provider::state_store::{LockFailure, LockRequest};
 use state::journal::{Base, JournalLocation, JournalReport, JournaledStore, Keeper, Writer};
+use state::sealed::Sealer;
 use state::{Claims, Codec, LockInfo, SnapshotStore, State, StateError, StoreLocked, Written};
 use syntax::{Diagnostic, Diagnostics};
 
@@ -41,6 +42,8 @@ pub struct Snapshots {
     outdated: bool,
     keeper: Keeper,
     codec: Codec,
+    /// Encryption for a store that keeps objects apart.
+    sealer: Arc<Sealer>,
     journal: JournalLocation,
     /// Parts that the run changes; `None` before they are known, and for a lock on the whole state.
     claims: Option<Claims>,
@@ -57,18 +60,6 @@ impl Snapshots {
     /// The store does not support a workspace with this name, or stores each object separately while encryption is configured. The empty
     /// state cannot be written.
     pub fn open(store: &Arc<Store>, workspace: &str, codec: Codec) -> Result<Snapshots, Diagnostics> {
-        if store.keeps_objects() && codec.cipher().is_some() {
-            return Err(Diagnostic::error(
-                "Encryption needs another layout",
-                format!(
-                    "The backend \"{}\" keeps each object of a state in rows of its own (layout = \"objects\"), which it \
-                     cannot find in an encrypted state. Remove \"state\" from the encryption settings, or the argument \"layout\" from \
-                     the backend. Encrypt the server's disk and its connections instead.",
-                    store.ty()
-                ),
-            )
-            .into());
-        }
         let mut snapshots = Snapshots {
             store: store.clone(),
             workspace: workspace.to_owned(),
@@ -77,6 +68,7 @@ impl Snapshots {
             replayed: false,
             outdated: false,
             keeper: Keeper::new(codec.clone()),
+            sealer: Arc::new(Sealer::new(codec.clone())),
             codec,
             journal: store.journal(workspace)?,
             claims: None,
@@ -276,6 +268,11 @@ impl SnapshotStore for Snapshots {
         }
     }
 
+    fn first_lineage(&self) -> Option<String> {
+        // Of a run that has recorded results: the store has begun the state with the ID of its lock.
+        self.claims.as_ref().and(self.lock_id.clone())
+    }
+
     fn unlock(&mut self) -> Result<(), StateError> {
         self.claims = None;
         match self.lock_id.take() {
@@ -299,7 +296,11 @@ impl SnapshotStore for Snapshots {
     fn read(&mut self) -> Result<Option<State>, StateError> {
         let read = self.process().plugin().read(&self.workspace);
         let text = self.process().wait(read).map_err(error)?;
-        let decoded = self.codec.decode(&text).map_err(|problem| StateError::Store {
+        let decoded = match self.store.keeps_objects() {
+            true => self.sealer.decode(text),
+            false => self.codec.decode(&text),
+        };
+        let decoded = decoded.map_err(|problem| StateError::Store {
             summary: problem.summary().into(),
             detail: match problem.is_of_encryption() {
                 true => format!(
@@ -348,7 +349,10 @@ impl SnapshotStore for Snapshots {
             // Announced before the write, so that at every instant the journal knows the snapshot in the store.
             self.keeper.announce(Base::from_state_text(&snapshot, &text));
         }
-        let stored = self.codec.seal(&snapshot, text)?;
+        let stored = match self.store.keeps_objects() {
+            true => self.sealer.seal(text)?,
+            false => self.codec.seal(&snapshot, text)?,
+        };
         let write = self.process().plugin().write(&self.workspace, stored);
         self.process().wait(write).map_err(error)?;
         let serial = snapshot.serial;
@@ -376,6 +380,7 @@ impl SnapshotStore for Snapshots {
             let sink = Box::new(Records {
                 store: self.store.clone(),
                 workspace: self.workspace.clone(),
+                sealer: self.sealer.clone(),
             });
             let started = Writer::in_store(sink).map_err(|e| StateError::Store {
                 summary: "Cannot start".to_owned(),

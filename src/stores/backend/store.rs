@@ -11,6 +11,7 @@ use provider::state_store::WorkspaceSupport;
 use provider::{Answer, PluginDiagnostic};
 use schema::Schema;
 use state::journal::JournalLocation;
+use state::sealed::Sealer;
 use state::{Codec, State, StateError};
 use syntax::ast::Body;
 use syntax::{Diagnostic, Diagnostics};
@@ -244,7 +245,11 @@ impl Store {
     /// The state cannot be read.
     pub fn read(&self, workspace: &str, codec: &Codec) -> Result<Option<State>, Diagnostics> {
         let text = self.process.wait(self.process.plugin().read(workspace))?;
-        let decoded = codec.decode(&text).map_err(|e| {
+        let decoded = match self.keeps_objects() {
+            true => Sealer::new(codec.clone()).decode(text),
+            false => codec.decode(&text),
+        };
+        let decoded = decoded.map_err(|e| {
             let detail = format!("The state of the workspace \"{workspace}\" cannot be read: {e}.");
             Diagnostics::from(Diagnostic::error(e.summary(), detail))
         })?;

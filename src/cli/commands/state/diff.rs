@@ -46,8 +46,9 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let (first, second) = (state_session::run_number(first)?, state_session::run_number(second)?);
     let (store, workspace) = state_session::with_history(session)?;
-    let before = entries(&store.state_at(&workspace, first)?);
-    let after = entries(&store.state_at(&workspace, second)?);
+    let codec = session.stores().encryption.states()?;
+    let before = entries(&store.state_at(&workspace, first, &codec)?);
+    let after = entries(&store.state_at(&workspace, second, &codec)?);
     let mut lines = Vec::new();
     let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     for address in all {

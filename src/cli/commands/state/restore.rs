@@ -61,7 +61,8 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         .map(|text| edit::address(text))
         .collect::<Result<Vec<_>, _>>()?;
     let (store, workspace) = state_session::with_history(session)?;
-    let earlier = store.state_at(&workspace, run)?;
+    let codec = session.stores().encryption.states()?;
+    let earlier = store.state_at(&workspace, run, &codec)?;
     drop(store);
     let files = StateFlags::default();
     let mut opened = state_session::open_for_edit(session, &files, arguments.lock, "state-restore", Backup::None)?;

@@ -1,12 +1,15 @@
 //! `state serve`: serves the states of the configured backend by the protocol of Terraform's backend `http`.
 
 use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
 
 use server::{
     Credentials, Handler, HeaderMap, Incoming, Method, Reply, Request, Server, StatusCode, header, read_body,
 };
-use stores::serve::{Answer, Request as Wanted, Served};
-use tokio::sync::{Semaphore, oneshot};
+use stores::backend::{self, StateBackend, StateLocation};
+use stores::serve::{self, Answer, Event, Job, Pool, Request as Wanted};
+use syntax::Diagnostics;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::args::flags::{self, Flags, FromFlags};
 use crate::args::groups::VariableFlags;
@@ -21,8 +24,11 @@ const SUMMARY: &str = "Cannot serve states";
 const LARGEST: usize = 1 << 30;
 /// Limit of the record of a lock in bytes.
 const LARGEST_RECORD: usize = 1 << 20;
-/// Limit of write requests that are processed at a time. Each holds a state in memory.
-const WRITES: usize = 4;
+/// Limit of the texts of states in memory that clients write, in KiB, and of those that they read. A request beyond it is refused, so
+/// that nobody waits for a client that stalls.
+const MEMORY: usize = 2 << 20;
+/// Interval at which a refused client may try again, in seconds.
+const AGAIN: &str = "5";
 
 /// User name in the credentials that the server generates.
 const NAME: &str = "monoform";
@@ -107,14 +113,23 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
         let reason = files::io_reason(&error);
         Failure::new(SUMMARY, format!("The server cannot listen at {address}: {reason}."))
     })?;
-    let (queue, jobs) = mpsc::channel();
+    let codec = session.stores().encryption.states()?;
+    if codec.cipher().is_some() {
+        session.stores().encryption.prepare_states()?;
+    }
+    let (sender, events) = mpsc::channel();
+    let (pool, threads) = serve::start(&codec, &sender).map_err(|error| {
+        let reason = files::io_reason(&error);
+        Failure::new(SUMMARY, format!("The system starts no more threads: {reason}."))
+    })?;
     let ui = session.ui.clone();
     let scheme = if tls.is_some() { "https" } else { "http" };
     let server = Server {
         handler: Queue {
-            jobs: queue.clone(),
+            pool: pool.clone(),
             credentials: login.credentials,
-            writes: Semaphore::new(WRITES),
+            written: Memory::new(),
+            read: Memory::new(),
         },
         tls,
         log: Arc::new(move |access| ui.err(format!("{:.0} {access}\n", process::now()))),
@@ -122,7 +137,6 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     let ty = location.backend.ty();
     let url = format!("{scheme}://{address}/states/{}", location.workspace);
     announce(session, &format!("backend \"{ty}\""), &url, login.shown.as_deref());
-    let mut served = Served::new(session.stores(), location.backend);
     // The handlers are installed before the first request is answered, so that no interrupt is missed.
     let interrupted = {
         let _context = runtime.enter();
@@ -130,21 +144,58 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     runtime.spawn(async move {
         server.run(listener, interrupted).await;
-        // Connections that are still open hold the queue, so the receiver would wait for them. `None` ends its loop.
-        let _ = queue.send(None);
+        let _ = sender.send(Event::End);
     });
-    // Backends are used on this thread only: they belong to the session.
-    while let Ok(Some(job)) = jobs.recv() {
-        // If the client has disconnected, its request is carried out nevertheless, since it may be a write. Only the reply is lost.
-        let _ = job.reply.send(served.answer(&job.workspace, job.wanted));
-    }
-    for warning in served.release() {
+    for warning in attend(session, location, &events, &pool, threads)? {
         session.warn_now(warning);
     }
     Ok(Outcome::line("The server has ended."))
 }
 
-/// Credentials that clients need, and their text if the server has generated them.
+/// Does what the threads of the server ask for, until they have ended. Returns their warnings.
+fn attend(
+    session: &Session,
+    location: StateLocation,
+    events: &mpsc::Receiver<Event>,
+    pool: &Pool,
+    threads: Vec<JoinHandle<Diagnostics>>,
+) -> Result<Diagnostics, Failure> {
+    let saved = match &location.backend {
+        StateBackend::Store(store) => Some(store.saved()?),
+        StateBackend::Local(_) => None,
+    };
+    let local = location.backend.clone();
+    let mut first = Some(location.backend);
+    // The last sender is dropped with the last thread.
+    for event in events {
+        match event {
+            Event::Open(reply) => {
+                let opened = match (first.take(), &saved) {
+                    (Some(first), _) => Ok(first),
+                    (None, Some(saved)) => backend::of_saved(&session.stores(), saved),
+                    (None, None) => Ok(local.clone()),
+                };
+                let _ = reply.send(opened);
+            }
+            Event::Warning(warning, reply) => {
+                session.warn_now(*warning);
+                let _ = reply.send(());
+            }
+            // Connections that did not end in time get no more answers.
+            Event::End => pool.close(),
+        }
+    }
+    let mut warnings = Diagnostics::new();
+    for thread in threads {
+        match thread.join() {
+            Ok(found) => warnings.extend(found),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    Ok(warnings)
+}
+
+/// Credentials of clients, and their text if this run has made them.
 struct Login {
     credentials: Credentials,
     shown: Option<String>,
@@ -193,19 +244,37 @@ fn announce(session: &Session, backend: &str, url: &str, password: Option<&str>)
     session.ui.flush();
 }
 
-/// Request for a state, on its way to the thread that has the backend.
-struct Job {
-    workspace: String,
-    wanted: Wanted,
-    reply: oneshot::Sender<Answer>,
+/// Limit of the texts that are in memory at a time.
+struct Memory(Arc<Semaphore>);
+
+impl Memory {
+    fn new() -> Memory {
+        Memory(Arc::new(Semaphore::new(MEMORY)))
+    }
+
+    /// Takes memory for so many bytes, if there is some left.
+    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes.div_ceil(1 << 10)).ok()?;
+        self.0.clone().try_acquire_many_owned(kib).ok()
+    }
 }
 
-/// Request handler that checks the credentials of clients, and sends their requests to the thread that has the backend.
+fn no_memory() -> Reply {
+    let mut reply = refusal(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the states of other requests fill the memory for them",
+    );
+    let seconds = header::HeaderValue::from_static(AGAIN);
+    reply.headers.insert(header::RETRY_AFTER, seconds);
+    reply
+}
+
+/// Sends the requests of clients to the threads that have the backend.
 struct Queue {
-    /// Jobs; `None` ends the receiving loop.
-    jobs: mpsc::Sender<Option<Job>>,
+    pool: Arc<Pool>,
     credentials: Credentials,
-    writes: Semaphore,
+    written: Memory,
+    read: Memory,
 }
 
 impl Handler for Queue {
@@ -225,28 +294,25 @@ impl Handler for Queue {
         let Some(workspace) = request.uri().path().strip_prefix("/states/").map(ToOwned::to_owned) else {
             return refusal(StatusCode::BAD_REQUEST, "paths are /states/WORKSPACE");
         };
-        // The permit is held until the answer is complete. `acquire` fails only on a closed semaphore, and nothing closes this one.
-        let _write = match is_write(request.method()) {
-            true => self.writes.acquire().await.ok(),
-            false => None,
-        };
-        let wanted = match wanted(request).await {
+        // Held until the answer.
+        let mut memory = Vec::new();
+        let wanted = match wanted(request, &self.written, &mut memory).await {
             Ok(wanted) => wanted,
             Err(reply) => return reply,
         };
         let (sender, receiver) = oneshot::channel();
-        let job = Job {
+        self.pool.send(Job {
             workspace,
-            wanted,
-            reply: sender,
-        };
-        let answered = match self.jobs.send(Some(job)) {
-            Ok(()) => receiver.await.ok(),
-            Err(_) => None,
-        };
-        match answered {
-            Some(answer) => reply(answer),
-            None => refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"),
+            request: wanted,
+            reply: Box::new(move |answer| drop(sender.send(answer))),
+        });
+        match receiver.await {
+            Ok(Answer::State(text)) => match self.read.take(text.len()) {
+                Some(memory) => reply(Answer::State(text)).holding(memory),
+                None => no_memory(),
+            },
+            Ok(answer) => reply(answer),
+            Err(_) => refusal(StatusCode::SERVICE_UNAVAILABLE, "the server is ending"),
         }
     }
 }
@@ -257,14 +323,22 @@ fn is_write(method: &Method) -> bool {
 }
 
 /// Reads the request of a client for a state.
-async fn wanted(request: Request<Incoming>) -> Result<Wanted, Reply> {
+async fn wanted(
+    request: Request<Incoming>,
+    memory: &Memory,
+    taken: &mut Vec<OwnedSemaphorePermit>,
+) -> Result<Wanted, Reply> {
     let method = request.method().clone();
     if method == Method::GET || method == Method::HEAD {
         return Ok(Wanted::Read);
     }
     if is_write(&method) {
         let lock = lock_id(request.uri().query());
-        let text = read_body(request, LARGEST).await?;
+        let mut take = |bytes| {
+            taken.push(memory.take(bytes).ok_or_else(no_memory)?);
+            Ok(())
+        };
+        let text = read_body(request, LARGEST, &mut take).await?;
         return Ok(Wanted::Write { lock, text });
     }
     let change = match method.as_str() {
@@ -277,7 +351,7 @@ async fn wanted(request: Request<Incoming>) -> Result<Wanted, Reply> {
             return Err(reply);
         }
     };
-    Ok(change(read_body(request, LARGEST_RECORD).await?))
+    Ok(change(read_body(request, LARGEST_RECORD, &mut |_| Ok(())).await?))
 }
 
 /// Returns the lock's ID in a query (`?ID=…`); `None` if it has none.

@@ -88,7 +88,8 @@ fn earlier(session: &Session, arguments: &Arguments) -> Result<Option<State>, Fa
     }
     let run = state_session::run_number(run)?;
     let (store, workspace) = state_session::with_history(session)?;
-    Ok(Some(store.state_at(&workspace, run)?))
+    let codec = session.stores().encryption.states()?;
+    Ok(Some(store.state_at(&workspace, run, &codec)?))
 }
 
 /// Returns a state with a single instance, so that only its provider is needed for showing it.

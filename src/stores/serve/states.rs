@@ -1,7 +1,4 @@
-//! States of a backend for the clients of `state serve`, which use Terraform's backend `http`.
-//!
-//! Requests are answered one after the other, on the thread that owns the backend. For a client's lock, the state is locked in the backend,
-//! with the lock record of the client, so that every other user of the state sees who holds it.
+//! States of a backend, and the locks of clients on them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,45 +8,18 @@ use state::store::LocalStore;
 use state::{Codec, LockInfo, SnapshotStore, State, StateError};
 use syntax::{Diagnostic, Diagnostics};
 
+use super::command::Command;
+use super::{Answer, Request};
 use crate::backend::{Snapshots, Source, StateBackend};
+use crate::journal;
 use crate::workspace::is_name;
-use crate::{Context, journal};
 
-/// Request of a client for the state of one workspace.
-#[derive(Debug)]
-pub enum Request {
-    Read,
-    /// Writes the text of a state. The ID is that of the client's lock. A client without a lock sends no ID.
-    Write {
-        lock: Option<String>,
-        text: Vec<u8>,
-    },
-    /// Locks the state with the lock record of the client.
-    Lock(Vec<u8>),
-    /// Releases the lock of the client with this lock record. An empty record releases the lock of any client.
-    Unlock(Vec<u8>),
-}
-
-/// Answer to a request.
-#[derive(Debug)]
-pub enum Answer {
-    Done,
-    /// Text of the state.
-    State(Vec<u8>),
-    NoState,
-    /// Another program holds the lock.
-    Locked(Box<LockInfo>),
-    /// The client's lock is not the one that is held.
-    Refused(String),
-    /// The request is malformed.
-    Invalid(String),
-    Failed(String),
-}
-
-/// The states of a backend, and the locks that clients hold.
-pub struct Served<'c> {
-    context: Context<'c>,
-    backend: StateBackend,
+/// States of a backend, for one thread.
+pub(super) struct States {
+    codec: Codec,
+    command: Command,
+    /// Opened with the first request.
+    backend: Option<StateBackend>,
     held: BTreeMap<String, Held>,
 }
 
@@ -59,14 +29,27 @@ struct Held {
     info: LockInfo,
 }
 
-impl<'c> Served<'c> {
-    #[must_use]
-    pub fn new(context: Context<'c>, backend: StateBackend) -> Served<'c> {
-        Served {
-            context,
-            backend,
+impl States {
+    pub fn new(codec: Codec, command: Command) -> States {
+        States {
+            codec,
+            command,
+            backend: None,
             held: BTreeMap::new(),
         }
+    }
+
+    /// Returns true if a client holds the lock of a workspace.
+    pub fn holds(&self, workspace: &str) -> bool {
+        self.held.contains_key(workspace)
+    }
+
+    fn backend(&mut self) -> Result<&StateBackend, Diagnostics> {
+        let opened = match self.backend.take() {
+            Some(opened) => opened,
+            None => self.command.open()?,
+        };
+        Ok(self.backend.insert(opened))
     }
 
     /// Answers a request for the state of a workspace.
@@ -83,16 +66,14 @@ impl<'c> Served<'c> {
     }
 
     fn read(&mut self, workspace: &str) -> Answer {
-        let read = match self.held.get_mut(workspace) {
-            Some(held) => held.store.read(),
-            None => match self.exists(workspace).and_then(|exists| match exists {
-                true => self.open(workspace).map(Some),
-                false => Ok(None),
-            }) {
-                Ok(None) => return Answer::NoState,
-                Ok(Some(mut store)) => store.read(),
-                Err(problems) => return failed(problems),
-            },
+        let opened = self.exists(workspace).and_then(|exists| match exists {
+            true => self.open(workspace).map(Some),
+            false => Ok(None),
+        });
+        let read = match opened {
+            Ok(None) => return Answer::NoState,
+            Ok(Some(mut store)) => store.read(),
+            Err(problems) => return failed(problems),
         };
         let text = match read {
             // A state that was never written has no lineage. Clients must see it as missing.
@@ -187,28 +168,25 @@ impl<'c> Served<'c> {
         problems
     }
 
-    /// Returns true if the backend lists a workspace, or has only one state.
-    fn exists(&self, workspace: &str) -> Result<bool, Diagnostics> {
-        Ok(match self.backend.workspaces()? {
+    /// Returns true if a workspace has a state, or needs no creation.
+    fn exists(&mut self, workspace: &str) -> Result<bool, Diagnostics> {
+        Ok(match self.backend()?.workspaces()? {
             Some(names) => names.iter().any(|name| name == workspace),
             None => true,
         })
     }
 
-    /// Opens the state of a workspace. A missing workspace is created.
-    fn open(&self, workspace: &str) -> Result<Box<dyn SnapshotStore>, Diagnostics> {
-        let codec = self.context.encryption.states()?;
-        if codec.cipher().is_some() {
-            self.context.encryption.prepare_states()?;
-        }
-        Ok(match self.backend.state(workspace) {
+    /// Opens the state of a workspace, which is created if it is missing.
+    fn open(&mut self, workspace: &str) -> Result<Box<dyn SnapshotStore>, Diagnostics> {
+        let codec = self.codec.clone();
+        Ok(match self.backend()?.state(workspace) {
             Source::File(path) => Box::new(LocalStore::new(&path).stored_as(codec)),
             Source::Workspace(store, workspace) => Box::new(Snapshots::open(&store, &workspace, codec)?),
         })
     }
 
-    /// Opens and locks the state of a workspace, and reads it, so that results in the journal of a killed run are saved in it.
-    fn locked(&self, workspace: &str, info: &LockInfo) -> Result<Box<dyn SnapshotStore>, Answer> {
+    /// Opens and locks the state of a workspace. Results that a killed run has left in its journal are in the state from then on.
+    fn locked(&mut self, workspace: &str, info: &LockInfo) -> Result<Box<dyn SnapshotStore>, Answer> {
         let mut store = self.open(workspace).map_err(failed)?;
         store.lock(info, Duration::ZERO, &|| false).map_err(|error| {
             let holder = match &error {
@@ -220,7 +198,12 @@ impl<'c> Served<'c> {
         })?;
         let read = store.read().map_err(|error| Answer::Failed(error.to_string()));
         let read = read.and_then(|state: Option<State>| {
-            journal::report(&self.context, &mut *store, state.as_ref()).map_err(failed)
+            if let Some(warning) = journal::warning(&self.codec, &*store, state.as_ref()) {
+                self.command.warn(warning);
+            }
+            store
+                .forget_journal()
+                .map_err(|error| Answer::Failed(error.to_string()))
         });
         match read {
             Ok(()) => Ok(store),
