@@ -113,7 +113,7 @@ impl Key {
     }
 
     /// Signs a message at this time (seconds since 1970). Returns the signed message, and the signature, which is also a part of the data
-    /// that the signature of the answer covers.
+    /// that the signature of the answer covers; `None` if the message is malformed or too large.
     pub fn sign(&self, message: &[u8], time: u64) -> Option<(Vec<u8>, Vec<u8>)> {
         let id = message.get(..2)?;
         let algorithm = on_the_wire(self.algorithm.labels());

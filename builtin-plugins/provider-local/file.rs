@@ -155,7 +155,7 @@ fn is_unchanged(filename: &str, id: &str) -> std::result::Result<bool, FileError
     }
 }
 
-// The two resource types differ only in the attributes that are sensitive.
+// The two resource types differ only in their attributes, and in the wording of descriptions and errors.
 macro_rules! file_resource {
     ($resource:ident, $model:ident, $text:expr, $what:literal, $about:literal) => {
         pub(crate) struct $resource;

@@ -78,7 +78,7 @@ struct Owners {
     groups: String,
 }
 
-/// Returns the name of an owner: the first field of the line that has the ID in its third field.
+/// Returns the name of an owner: the first field of the line that has the ID in its third field; empty if there is none.
 fn named(file: &str, id: u32) -> &str {
     let id = id.to_string();
     let line = file.lines().find(|line| line.split(':').nth(2) == Some(&id));

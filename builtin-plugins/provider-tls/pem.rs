@@ -11,7 +11,7 @@ pub(crate) const CERTIFICATE: &str = "CERTIFICATE";
 /// Label of a certificate request.
 pub(crate) const REQUEST: &str = "CERTIFICATE REQUEST";
 
-/// Returns the first block of a text.
+/// Returns the first block of a text; `None` if it has no valid one.
 pub(crate) fn first(text: &str) -> Option<Pem> {
     pem::parse(text).ok()
 }

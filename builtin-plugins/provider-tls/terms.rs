@@ -209,8 +209,8 @@ fn local(moment: Timestamp) -> String {
     }
 }
 
-/// Returns the value of `ready_for_renewal` for a new certificate; unknown if one of the arguments is unknown. The official provider treats
-/// an unknown argument as 0, which causes an error once the argument is known.
+/// Returns the value of `ready_for_renewal` for a new certificate; unknown if an argument that decides it is unknown. The official provider
+/// treats an unknown argument as 0, which causes an error once the argument is known.
 pub(crate) fn ready<M: Certified>(model: &M) -> Attr<bool> {
     match model.hours() {
         (Attr::Known(0), _) => true.into(),

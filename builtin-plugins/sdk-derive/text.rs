@@ -71,7 +71,7 @@ fn around(input: &DeriveInput, inner: &syn::Type) -> TokenStream {
     }
 }
 
-/// Implements `Cty` for an enum, as a string with the name of a variant.
+/// Implements `CustomType`, and with it `Cty`, for an enum, as a string with the name of a variant.
 fn names(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let (this, sdk) = (&input.ident, quote!(::monoform_sdk));
     let case = member_setting(&input.attrs, "case")?;
@@ -134,7 +134,7 @@ fn names(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     })
 }
 
-/// Returns the function that converts the name of a variant to the name in the configuration.
+/// Returns the function that converts the name of a variant to the name in the configuration; `None` if there is no such case.
 fn style(case: &str) -> Option<fn(&str) -> String> {
     Some(match case {
         "snake" => |name| words(name, '_'),
@@ -145,8 +145,8 @@ fn style(case: &str) -> Option<fn(&str) -> String> {
     })
 }
 
-/// Returns the words of a name in lower case, with a separator between them. A word begins at an upper-case letter that follows another
-/// character.
+/// Returns the words of a name in lower case, with a separator between them. A word begins at an upper-case letter that follows any
+/// character but an upper-case letter.
 fn words(name: &str, separator: char) -> String {
     let mut out = String::new();
     let mut after_small = false;

@@ -82,7 +82,7 @@ pub trait Action: Send + Sync + 'static {
 pub struct Progress(mpsc::Sender<String>);
 
 impl Progress {
-    /// Creates a sender and a receiver for tests: messages reported to the sender arrive at the receiver.
+    /// Creates a sender and a receiver, for servers and for tests: messages reported to the sender arrive at the receiver.
     #[must_use]
     pub fn channel() -> (Progress, mpsc::Receiver<String>) {
         // Bounded: an action that reports faster than the host reads waits, instead of filling the memory.

@@ -180,8 +180,7 @@ impl<C> Context<C> {
     }
 
     /// Records the object in its current form, in case a later step of this operation fails or panics. Without a record, a failed creation
-    /// leaves nothing in the state, and a failed update leaves the prior object. Attributes that are still unknown become null in plan and
-    /// state.
+    /// leaves nothing in the state, and a failed update leaves the prior object. Attributes that are still unknown become null.
     pub fn save<M: Model>(&mut self, model: &M) {
         self.saved = Some(model.to_cty());
     }

@@ -50,7 +50,7 @@ pub trait Provisioner: Send + Sync + 'static {
 pub struct Output(mpsc::Sender<String>);
 
 impl Output {
-    /// Creates a sender and a receiver for tests: text shown by the sender arrives at the receiver.
+    /// Creates a sender and a receiver, for servers and for tests: text shown by the sender arrives at the receiver.
     #[must_use]
     pub fn channel() -> (Output, mpsc::Receiver<String>) {
         // Bounded: a program that prints faster than the host reads waits, instead of filling the memory.

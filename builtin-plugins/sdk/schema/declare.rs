@@ -151,7 +151,8 @@ impl Attribute {
         self
     }
 
-    /// Sets the planned value for a configuration that does not set the attribute. The attribute must also be computed.
+    /// Sets the planned value for a configuration that does not set the attribute. The attribute must also be computed, except in data
+    /// sources and in resources that are [lenient](crate::Resource::LENIENT).
     #[must_use]
     pub fn default(mut self, value: impl Cty) -> Attribute {
         self.default = Some(value.to_cty());

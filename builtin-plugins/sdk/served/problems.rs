@@ -152,7 +152,7 @@ struct Around {
     set: bool,
     /// True inside an attribute with nested attributes.
     attribute: bool,
-    /// True inside a write-only attribute, at any level.
+    /// True if the attribute around the member is write-only.
     write_only: bool,
     /// True inside an attribute that the plugin sets or may set.
     computed: bool,

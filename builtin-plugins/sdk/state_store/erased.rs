@@ -81,7 +81,7 @@ impl AnyStateStore {
     }
 
     /// Converts an object or a map with some of the arguments to a value of the schema's type. Nested blocks are given as objects, or as
-    /// lists, sets or maps of objects.
+    /// lists, sets or tuples of objects.
     ///
     /// # Errors
     /// An argument is not in the schema, or its value has the wrong type.

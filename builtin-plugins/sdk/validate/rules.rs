@@ -299,13 +299,13 @@ fn folded(texts: &'static [&'static str], wanted: bool) -> Validator {
 
 // Values.
 
-/// The text or number must be one of these.
+/// The text, number or bool must be one of these.
 #[must_use]
 pub fn one_of<T: Literal>(values: impl IntoIterator<Item = T>) -> Validator {
     among(values.into_iter().map(Literal::into_value).collect(), true)
 }
 
-/// The text or number must be none of these.
+/// The text, number or bool must be none of these.
 #[must_use]
 pub fn none_of<T: Literal>(values: impl IntoIterator<Item = T>) -> Validator {
     among(values.into_iter().map(Literal::into_value).collect(), false)

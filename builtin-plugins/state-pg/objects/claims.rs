@@ -70,7 +70,8 @@ pub(super) struct Overlap {
     pub other: Mode,
 }
 
-/// Returns the index of the overlap for which the request `own` must wait: the conflict with the lowest request number.
+/// Returns the index of the overlap for which the request `own` must wait: of the conflicts with requests of lower numbers, that with the
+/// lowest number. `None` if there is no such conflict.
 pub(super) fn blocker(own: i32, overlaps: &[Overlap]) -> Option<usize> {
     let conflicts = |overlap: &Overlap| overlap.request < own && overlap.own.conflicts_with(overlap.other);
     let found = overlaps.iter().enumerate().filter(|(_, overlap)| conflicts(overlap));

@@ -58,7 +58,7 @@ pub(crate) struct StateRow {
     pub head: Head,
 }
 
-/// Reads the row of a state. `lock` is an SQL locking clause, or empty.
+/// Reads the row of a state; `None` if there is none. `lock` is an SQL locking clause, or empty.
 pub(crate) async fn state_row(
     connection: &Connection,
     schema: &Schema,

@@ -6,6 +6,7 @@ use crate::session::Connection;
 /// Statements that begin a transaction. `ROLLBACK` first ends a transaction that an abandoned request has left open. If there is none, the
 /// server only gives a warning.
 pub(super) const BEGIN: &str = "ROLLBACK; BEGIN";
+/// Statements that begin a read-only transaction, which sees one snapshot of the database. `ROLLBACK` is as in [`BEGIN`].
 pub(super) const BEGIN_SNAPSHOT: &str = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Runs statements in a transaction, which is rolled back after a failure.
