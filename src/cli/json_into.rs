@@ -10,7 +10,6 @@ use system::files::OpenOptionsExt as _;
 use views::stream::Stream;
 use views::ui::Ui;
 
-use crate::commands::STREAMING;
 use crate::outcome::{Failure, Outcome, Status};
 use crate::session::Surroundings;
 
@@ -24,11 +23,16 @@ const DOCUMENTS: &[&str] = &[
     "workspace list",
 ];
 
-/// Opens the file of a command, and begins its stream if there is one.
+/// Opens the file of a command, and begins its stream if there is one. `streams` is true if the command has a stream of its own.
 ///
 /// # Errors
 /// The file cannot be written, or standard output has the JSON already.
-pub fn begin(surroundings: &mut Surroundings, command: &str, path: &str, as_json: bool) -> Result<(), Failure> {
+pub fn begin(
+    surroundings: &mut Surroundings,
+    (command, streams): (&str, bool),
+    path: &str,
+    as_json: bool,
+) -> Result<(), Failure> {
     if as_json {
         return Err(Failure::usage(
             "Invalid output format",
@@ -46,7 +50,7 @@ pub fn begin(surroundings: &mut Surroundings, command: &str, path: &str, as_json
                 true => surroundings.document = Some(file),
                 false => {
                     surroundings.console.beside = Some(Arc::new(Stream::begin(file)));
-                    surroundings.texts_beside = !STREAMING.contains(&command);
+                    surroundings.texts_beside = !streams;
                 }
             }
             Ok(())

@@ -11,6 +11,7 @@
 //! Every error that a user can cause is a diagnostic, with exit status 1. A panic is a bug, reported as one, with status 11.
 
 mod args;
+mod asking;
 mod browser;
 mod carried_modules;
 mod claimed;

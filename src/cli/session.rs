@@ -154,7 +154,7 @@ impl Session {
             let asks = self.invocation.input && self.env.input() && self.stream.is_none() && self.ui.is_interactive();
             let console = self.console.clone();
             match asks {
-                true => set.asking(move |variable| crate::workdir::answer(&console, variable)),
+                true => set.asking(move |variable| crate::asking::answer(&console, variable)),
                 false => set,
             }
         };

@@ -4,22 +4,19 @@ use std::collections::BTreeMap;
 
 use config::files::{Disk, FileSource, Mounted};
 use config::manifest::Manifest;
-use config::model::Variable;
-use config::values::{self, SetVariables, StoredValue, ValueSource, VariableValue};
+use config::values::{self, SetVariables, StoredValue, ValueSource};
 use config::{Config, LoadOptions, Loaded, RootVariables};
 use engine::inputs::{EvaluationEnvironment, Variables};
 use lang::scope::FunctionSettings;
 use stores::planfile::{self, SavedPlan};
-use syntax::{Diagnostic, Diagnostics, SourceMap};
-use views::console::Console;
-use views::prompt::{Answer, Echo};
+use syntax::{Diagnostics, SourceMap};
 use views::verb::Verb;
 
 use crate::core_version;
 use crate::outcome::{Failure, Within as _};
 use crate::process;
 use crate::session::{Session, Surroundings};
-use crate::{carried_modules, loading};
+use crate::{asking, carried_modules, loading};
 
 /// Loaded configuration with the text of its files.
 pub struct Project {
@@ -228,7 +225,7 @@ pub fn variables(
             problems.push(values::missing_variable(variable));
             continue;
         }
-        match asked(&session.console, &project.sources, variable) {
+        match asking::asked(&session.console, &project.sources, variable) {
             Ok(Some((_, found))) => {
                 if let Some(value) = problems.take(found) {
                     collected.values.insert(name, value);
@@ -254,67 +251,6 @@ pub fn variables(
         }
     }
     Ok((variables, problems))
-}
-
-/// Asks for a variable that is needed before a plan is made, and returns the typed text.
-pub fn answer(console: &Console, variable: &Variable) -> Option<String> {
-    match asked(console, &SourceMap::default(), variable) {
-        Ok(Some((text, Ok(_)))) => Some(text),
-        Ok(_) => None,
-        Err(interrupted) => {
-            console.show_now(&interrupted.into(), &SourceMap::default());
-            None
-        }
-    }
-}
-
-/// Text that was typed for a variable, and its value.
-type Typed = (String, Result<VariableValue, Diagnostics>);
-
-/// Asks for the value of a variable; returns none if the input has ended. At a terminal, the question is repeated after
-/// an invalid value.
-fn asked(console: &Console, sources: &SourceMap, variable: &Variable) -> Result<Option<Typed>, Diagnostic> {
-    let ui = &console.ui;
-    let style = ui.style();
-    let description = variable
-        .description
-        .as_deref()
-        .map(str::trim)
-        .filter(|d| !d.is_empty())
-        .map(|d| format!("  {}\n\n", d.replace('\n', "\n  ")))
-        .unwrap_or_default();
-    let prompt = format!(
-        "{}\n{description}  {} ",
-        style.bold(format!("var.{}", variable.name)),
-        style.bold("Enter a value:")
-    );
-    let echo = if variable.sensitive { Echo::Off } else { Echo::On };
-    loop {
-        let answer = ui.ask(&prompt, echo);
-        ui.line("");
-        match answer {
-            Answer::Line(text) => {
-                let found = values::from_prompt(variable, &text);
-                // A script sends no second answer: the question would read the answer to the next one.
-                match &found {
-                    Err(problems) if ui.is_interactive() => {
-                        console.show_now(problems, sources);
-                    }
-                    _ => return Ok(Some((text, found))),
-                }
-            }
-            Answer::End => return Ok(None),
-            Answer::Interrupted => {
-                return Err(Diagnostic::error(
-                    "Interrupted",
-                    format!(
-                        "The question for the value of var.{} was interrupted, and nothing was changed.",
-                        variable.name
-                    ),
-                ));
-            }
-        }
-    }
 }
 
 /// Returns the evaluation environment: workspace, working directory and time.

@@ -4,6 +4,7 @@
 //! `*.auto.tfvars` and `*.auto.tfvars.json` in the order of their names, then `-var` and `-var-file` in the order of
 //! the command line. Only the value with the highest precedence is evaluated.
 
+mod asked;
 mod questions;
 mod stored;
 

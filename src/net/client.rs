@@ -94,12 +94,15 @@ type Report = Box<dyn Fn(Notice<'_>) + Send + Sync>;
 /// The observer of requests.
 type Watch = Box<dyn Fn(&Method, &Url) -> WatchedRequest + Send + Sync>;
 
+/// Receiver of the status of an answer, or of the error.
+pub type OnAnswer = Box<dyn FnOnce(Result<StatusCode, &Error>) + Send>;
+
 /// A request that is observed.
 pub struct WatchedRequest {
     /// Value of the header `traceparent`.
     pub traceparent: String,
     /// Called with the status of the answer, or the error. Not called if the request was abandoned.
-    pub end: Box<dyn FnOnce(Result<StatusCode, &Error>) + Send>,
+    pub end: OnAnswer,
 }
 
 impl std::fmt::Debug for WatchedRequest {

@@ -30,7 +30,7 @@ mod request;
 mod services;
 mod token;
 
-pub use client::{Client, NetSettings, Notice, Retry, WatchedRequest, decoded_path, form};
+pub use client::{Client, NetSettings, Notice, OnAnswer, Retry, WatchedRequest, decoded_path, form};
 pub use hosts::{Host, HostSettings};
 pub use http::{Error, Method, Response, Url, shown};
 pub use oci::{OciLogin, OciSettings};

@@ -103,7 +103,7 @@ impl Command {
 }
 
 /// Commands whose `-json` is a stream of events.
-pub(crate) const STREAMING: &[&str] = &[
+const STREAMING: &[&str] = &[
     "plan",
     "apply",
     "destroy",
@@ -449,7 +449,12 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
     };
     surroundings.console.form.compact |= flags::compact_warnings(&matches);
     if let Some(path) = flags::json_into(&matches) {
-        if let Err(failure) = json_into::begin(&mut surroundings, command.path, path, as_json) {
+        if let Err(failure) = json_into::begin(
+            &mut surroundings,
+            (command.path, STREAMING.contains(&command.path)),
+            path,
+            as_json,
+        ) {
             let outcome = wrong_usage(&surroundings, command, failure, as_json);
             return surroundings.render(outcome);
         }

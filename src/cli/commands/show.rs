@@ -78,25 +78,7 @@ impl FromFlags for Arguments {
 }
 
 fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
-    if arguments.positional.len() > 1 {
-        return Err(Failure::usage(
-            "Too many command line arguments",
-            "Expected at most one positional argument.",
-        ));
-    }
-    let chosen = [
-        arguments.state,
-        arguments.plan.is_some(),
-        arguments.config,
-        arguments.module.is_some(),
-        !arguments.positional.is_empty(),
-    ];
-    if chosen.into_iter().filter(|chosen| *chosen).count() > 1 {
-        return Err(Failure::usage(
-            "Incompatible options",
-            "The options -state, -plan, -config and -module and a path each say what is shown. Use one of them.",
-        ));
-    }
+    one_subject(arguments)?;
     if arguments.config || arguments.module.is_some() {
         return show_configuration(session, arguments);
     }
@@ -160,6 +142,30 @@ fn run(session: &Session, arguments: &Arguments) -> Result<Outcome, Failure> {
             e.to_string(),
         )),
     }
+}
+
+/// Checks that the arguments name at most one thing to show.
+fn one_subject(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.positional.len() > 1 {
+        return Err(Failure::usage(
+            "Too many command line arguments",
+            "Expected at most one positional argument.",
+        ));
+    }
+    let chosen = [
+        arguments.state,
+        arguments.plan.is_some(),
+        arguments.config,
+        arguments.module.is_some(),
+        !arguments.positional.is_empty(),
+    ];
+    if chosen.into_iter().filter(|chosen| *chosen).count() > 1 {
+        return Err(Failure::usage(
+            "Incompatible options",
+            "The options -state, -plan, -config and -module and a path each say what is shown. Use one of them.",
+        ));
+    }
+    Ok(())
 }
 
 /// Shows the configuration, or one module of it.
