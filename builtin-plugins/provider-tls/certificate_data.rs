@@ -115,7 +115,7 @@ fn quoted(text: &str) -> String {
 }
 
 model! {
-    /// The certificates of a server, or one that is given.
+    /// The certificate chain of a server (`url`), or the certificate in `content`.
     pub struct Model {
         /// The server. With `https://`, a request is sent by HTTP, through the provider's proxy if there is one, and redirects are
         /// followed; with `tls://` there must be a port, and no more is done than to make a connection.

@@ -75,7 +75,7 @@ pub struct Config {
     /// The bearer token for the request of an ID token at `oidc_request_url`.
     #[member(optional())]
     pub oidc_request_token: Attr<String>,
-    /// URL at which an ID token of the other identity provider is requested.
+    /// URL of the CI system's endpoint that issues the OIDC ID token.
     #[member(optional())]
     pub oidc_request_url: Attr<String>,
     /// The ID token of the other identity provider.

@@ -1,4 +1,5 @@
-//! Tests of the store with a fake bucket and fake services. The table, and sharing states with Terraform, are tested end to end.
+//! Tests of the store with a fake bucket and fake services. The lock table in Tablestore, and states shared with Terraform, are tested
+//! end to end.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -281,7 +281,8 @@ impl<S: LockedStore> Guarded<S> {
                     shown(&holder)
                 ),
             )),
-            // The lock cannot be read, so the state decides: if this program does not know its content, another program has written it.
+            // The lock cannot be read, so the state is compared: if it is neither the state that was read last nor one that this process
+            // wrote, another program has written it.
             Holder::Unknown => {
                 let Some(known) = &entry.known else { return Ok(()) };
                 let there = self.store.read(workspace).await?;

@@ -20,7 +20,7 @@ const MAX_SETS: usize = (u16::MAX >> FLAG_BITS) as usize;
 pub struct Deprecation {
     /// Advice on what to do instead.
     pub message: Arc<str>,
-    /// Declaring object, as displayed; empty if the message names it.
+    /// Address of the object that declares the deprecation, for messages; empty if `message` names it.
     pub origin: Arc<str>,
 }
 

@@ -68,7 +68,8 @@ fn judged<T>(answer: &Result<Answer<T>, Diagnostics>) -> (bool, bool) {
     }
 }
 
-/// A provider in a lane whose limit is adapted. Its requests are measured.
+/// A provider with an adaptive concurrency limit. Its requests are measured for the limit, and throttled requests that change nothing are
+/// repeated.
 pub(crate) struct Paced {
     provider: Arc<dyn Provider>,
     lane: Arc<Lane>,

@@ -168,7 +168,7 @@ pub struct FunctionSettings {
     pub base_dir: PathBuf,
     /// Directories in memory that file functions see besides those of the disk.
     pub mounts: Option<Arc<Mounts>>,
-    /// Time of planning in RFC 3339; `None` outside of a plan.
+    /// Result of `plantimestamp` in RFC 3339. `None` if there is no plan, as in a console without one; the result is unknown then.
     pub plan_timestamp: Option<String>,
     /// Makes results that differ in each call (`timestamp`, `uuid`, `bcrypt`) unknown values.
     pub pure: bool,

@@ -28,7 +28,7 @@ use crate::read::Pack;
 const FORMAT: u32 = 1;
 /// Limit of the length of a [`Plan`] in bytes, against damaged and hostile files.
 const LONGEST_PLAN: u64 = 1 << 28;
-/// Compression level of an executable that refers to an older one.
+/// Zstandard level for an executable that is compressed against the older one.
 const LEVEL: i32 = 9;
 /// Limit of the size in bytes of an executable that is used as the reference. It is held in memory, and the window of the compression
 /// must reach over both executables.

@@ -1,5 +1,4 @@
-//! Conversion of messages in which protocol 5 differs: schemas, whose attributes have no nested
-//! schemas.
+//! Converts schemas and function signatures of protocol 5 to protocol 6. Attributes of protocol 5 have no nested attribute types.
 
 use proto::{tfplugin5 as v5, tfplugin6 as v6};
 

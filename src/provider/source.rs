@@ -1,4 +1,4 @@
-//! Source of running plugins.
+//! [`ProviderSource`] starts the plugin processes of an operation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -140,7 +140,8 @@ struct Parser<'t> {
     /// True if blocks are nested too deeply. The structure of the remaining text can then only be guessed, so nothing after that is
     /// reported.
     too_deep: bool,
-    /// True after an error until a block that begins in the first column was read without errors: brackets may not match as they seem to.
+    /// Set by an error, and cleared by the next block without errors that begins in the first column. While it is set, a closing brace
+    /// without an opening one is not reported: the recovery may have skipped the opening one.
     in_doubt: bool,
     /// Column at which the item of the innermost body begins.
     item_column: u32,

@@ -29,7 +29,7 @@ impl Near {
     }
 }
 
-/// Finds the nearest candidate as [`suggest`] does, with the certainty that an automatic correction requires.
+/// Finds the nearest candidate as [`suggest`] does, and says if it is certain enough for an automatic correction.
 pub fn near<'c>(misspelt: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<Near> {
     nearest(misspelt, candidates).map(|(name, is_only)| Near {
         name: name.to_owned(),

@@ -23,7 +23,7 @@ pub struct WhileInUse {
 }
 
 impl WhileInUse {
-    /// Creates the state before the first attempt.
+    /// Starts with the shortest pause.
     #[must_use]
     pub fn new(os: Os) -> WhileInUse {
         WhileInUse {

@@ -65,7 +65,7 @@ enum Input {
 }
 
 impl Ui {
-    /// Returns the streams of the process. With `live`, a terminal may have a live area.
+    /// Returns the streams of the process. With `live`, progress is redrawn in place if standard output is a terminal.
     #[must_use]
     pub fn process(no_color: bool, live: bool) -> Ui {
         let width = |fd: Option<(terminal_size::Width, terminal_size::Height)>| {

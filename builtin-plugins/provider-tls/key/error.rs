@@ -8,7 +8,6 @@ pub(crate) enum KeyError {
     /// The random number generator of the system failed.
     #[error("the system provides no random bytes")]
     NoRandomBytes,
-    /// The cryptographic library could not generate a key.
     #[error("the cryptographic library could not generate a key")]
     NotGenerated,
     #[error("the key algorithm {0:?} is not supported")]

@@ -1,4 +1,4 @@
-//! Files of the project that pages show.
+//! Finds the example files of a provider project that its documentation pages include.
 
 use std::path::Path;
 

@@ -51,7 +51,7 @@ pub fn block(schema: &BlockSchema) -> String {
     out
 }
 
-/// Returns the section about an identity: what an import by identity sets.
+/// Returns the section "Identity Schema": the attributes that an import by identity sets.
 pub fn identity(schema: &IdentitySchema) -> String {
     let mut out = String::from("### Identity Schema\n");
     for (title, optional) in [("Required", false), ("Optional", true)] {

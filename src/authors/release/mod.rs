@@ -245,7 +245,7 @@ pub fn mirror(
     local_mirror::add_archives(to, provider, version, &archives, environment)
 }
 
-/// Writes a release as an OCI image layout, whose artifacts are those of a provider's repository.
+/// Writes a release as an OCI image layout, in the form in which OpenTofu installs providers from an OCI registry.
 ///
 /// # Errors
 /// A file cannot be read or written.

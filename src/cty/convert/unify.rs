@@ -190,7 +190,7 @@ fn same_parts(a: &Type, b: &Type) -> bool {
     }
 }
 
-/// Collects, for every part of types with the same parts, the types of that part; `None` if the parts differ.
+/// Transposes types of one shape: returns for each element or attribute its type in each of `types`. `None` if the shapes differ.
 fn parts_by_place(types: &[&Type]) -> Option<Vec<Vec<Type>>> {
     let (first, others) = types.split_first()?;
     let mut places: Vec<Vec<Type>> = parts_of(first).into_iter().map(|part| vec![part]).collect();

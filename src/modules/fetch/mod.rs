@@ -249,8 +249,8 @@ impl Address {
                 url.query_pairs_mut().clear().extend_pairs(rest);
             }
         }
-        // `archive` is a format or one of Go's truth values: false means that the extension does not show an
-        // archive.
+        // `archive` is a format or a boolean in a form that Go parses. `archive=false` turns off unpacking, whatever the file's extension;
+        // true, or no value, selects the format by the extension.
         address.archive = match said.as_deref().map(|said| (gotext::boolean(said), said)) {
             Some((Some(false), _)) => None,
             None | Some((Some(true), _)) => Format::of_path(url.path())?,

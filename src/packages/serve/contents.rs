@@ -331,7 +331,7 @@ fn files_of(dir: &Path) -> Result<Vec<PackageFile>, PackError> {
     Ok(out)
 }
 
-/// Checks that a package is inside the mirror. The package, or a directory above it, may be a link out of the mirror.
+/// Checks that a package is inside the mirror after symbolic links are resolved. Fails if a link in its path leads out of the mirror.
 fn inside(mirror: &Path, package: &Path) -> Result<(), PackError> {
     let real = |path: &Path| {
         std::fs::canonicalize(path).map_err(|source| PackError::Read {

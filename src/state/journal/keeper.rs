@@ -70,7 +70,7 @@ struct Recovered {
 }
 
 impl Keeper {
-    /// Creates a keeper of journals whose records are stored in this form.
+    /// Creates a keeper that has no journal yet. The codec encodes and decodes the records of its journals.
     #[must_use]
     pub fn new(codec: Codec) -> Keeper {
         Keeper {

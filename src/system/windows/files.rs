@@ -355,10 +355,10 @@ pub fn name_of(bytes: Vec<u8>) -> OsString {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
-/// Reserves nothing.
+/// Does nothing: space is not reserved on Windows, so a full disk is reported by the write.
 ///
 /// # Errors
-/// None.
+/// Never fails; the function has the signature of its Unix form.
 pub fn reserve(_file: &File, _len: u64) -> io::Result<()> {
     Ok(())
 }

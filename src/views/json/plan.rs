@@ -23,8 +23,7 @@ use super::{Object, PLAN_FORMAT, instance_key};
 #[must_use]
 pub fn document(plan: &Plan, config: &Config, schemas: &Schemas, tool_version: &str) -> Json {
     let view = plan.view();
-    // The values that the user has set; for other variables, and for sensitive ones, the defaults of the
-    // configuration.
+    // The values that the user has set. Variables that were not set, and ephemeral ones, have the defaults of the configuration.
     let root = &config.root.module.variables;
     let variables: Map<String, Json> = root
         .values()
@@ -238,7 +237,7 @@ fn planned_values(plan: PlanView<'_>, schemas: &Schemas) -> Json {
                 "schema_version",
                 schema.map_or(0, |s| recorded_version(resource.mode, s)),
             )
-            // If no part is known, the object is left out.
+            // If no part is known, `values` is left out.
             .with_content("values", known_part(&change.after).unwrap_or(Json::Null))
             .with("sensitive_values", sensitive_parts(&sensitive_after(change, schema)))
             .with_some(

@@ -29,7 +29,7 @@ impl Available {
         self.names.contains(name)
     }
 
-    /// Selects the plugin of the provider, for its pages.
+    /// Returns the name, kind, address and version of the selected plugin, for the heading of its pages.
     ///
     /// # Errors
     /// The provider is not installed.

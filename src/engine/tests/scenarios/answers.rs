@@ -302,7 +302,7 @@ fn legacy_type_system_may_break_rules_except_unknown_values() {
     assert_eq!(case.attribute("fake_thing.a", "forced"), "by the plan");
     assert_eq!(case.attribute("fake_thing.a", "value"), "by the apply");
     assert!(!case.is_tainted("fake_thing.a"));
-    // Unlike the rules that the legacy type system may break, these stay errors: the state cannot store unknown values or missing objects.
+    // Unknown values and missing objects stay errors even with the legacy type system, because the state cannot store them.
     let mut case = Case::new(ONE);
     case.remote.lock().legacy = true;
     case.remote.mutate("create a", |v| with(&v, "note", unknown()));

@@ -219,7 +219,7 @@ impl Model {
         } else {
             None
         };
-        // The built-in provider has no data source.
+        // Configurations of the built-in provider have objects of `terraform_data` only.
         let data = self.dialect == Dialect::Fake && r.percent(12);
         let mut block = Block {
             number,
