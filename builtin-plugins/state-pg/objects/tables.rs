@@ -8,7 +8,11 @@ use crate::session::{Connection, problem};
 use crate::settings::Settings;
 
 /// Statements that migrate from each version of the tables to the next one.
-const MIGRATIONS: &[&str] = &[include_str!("tables_1.sql"), include_str!("tables_2.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("tables_1.sql"),
+    include_str!("tables_2.sql"),
+    include_str!("tables_3.sql"),
+];
 
 /// Advisory lock that is held while the tables of a database are migrated. The number must differ from those of the default layout, which
 /// are positive for states and negative with 32 bits for creation locks.
