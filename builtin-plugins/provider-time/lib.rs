@@ -1,6 +1,6 @@
 //! The `time` provider: timestamps that are kept in the state, timestamps computed from them, and pauses.
 //!
-//! A timestamp is read and written in RFC 3339, and keeps its offset from UTC ([`moment`]). `time_static` keeps a
+//! A timestamp is read and written in RFC 3339, and keeps its offset from UTC and its spelling ([`moment`], [`timestamp`]). `time_static` keeps a
 //! timestamp, and `time_offset` shifts it. The object of `time_rotating` vanishes once the shifted timestamp has
 //! passed, so that everything that depends on it is created again. `time_sleep` only waits. The functions return the
 //! parts of timestamps and durations.
@@ -19,13 +19,14 @@ mod recorded;
 mod rotating;
 mod sleep;
 mod static_time;
+mod timestamp;
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::schema::{Attribute, computed};
-use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider, Result, Validator, model};
+use monoform_sdk::schema::computed;
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider, Result, model};
 
-use crate::moment::{Moment, NotRfc3339};
+use crate::moment::Moment;
 
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "time";
@@ -43,6 +44,7 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {
+        // The official descriptions are plain text.
         members.plain();
         members.resource("time_offset", offset::TimeOffset);
         members.resource("time_rotating", rotating::TimeRotating);
@@ -88,26 +90,6 @@ impl From<Moment> for Parts {
             second: moment.second().into(),
             unix: moment.unix().into(),
         }
-    }
-}
-
-/// Adds the rule that a text is a timestamp.
-fn a_moment(attribute: Attribute) -> Attribute {
-    attribute.validate(Validator::custom(|check| {
-        let error = Moment::parse(check.value.as_str()?).err()?;
-        Some(invalid(&error).at(check.path.clone()))
-    }))
-}
-
-fn invalid(error: &NotRfc3339) -> Diagnostic {
-    Diagnostic::error("Invalid RFC3339 String Value", format!("{error}."))
-}
-
-/// Returns the timestamp of an attribute; `None` if it is null or unknown.
-fn given(attribute: &Attr<String>) -> Result<Option<Moment>> {
-    match attribute.as_str() {
-        Some(text) => Moment::parse(text).map(Some).map_err(|error| invalid(&error).into()),
-        None => Ok(None),
     }
 }
 

@@ -10,7 +10,8 @@
 //! [`Harness::invoke`], [`Harness::data`] and [`Harness::call`] are for list resources, actions, data sources and functions;
 //! [`Harness::upgrade`], [`Harness::upgrade_identity`], [`Harness::move_from`] and [`Harness::generate_config`] for what hosts do with
 //! states. [`Harness::allow_deferral`], [`Harness::with_provider_meta`] and [`Harness::stop_next`] set options of the calls.
-//! [`state_store::conformance`] checks a state store.
+//! [`state_store::conformance`] checks a state store. [`acceptance`] runs the executable of a provider in Monoform, Terraform and
+//! OpenTofu.
 //!
 //! An author has this crate in `[dev-dependencies]`, so that no plugin links it.
 //!
@@ -45,12 +46,14 @@
 //! # }
 //! ```
 
+pub mod acceptance;
 mod action;
 mod calls;
 mod config;
 mod ephemeral;
 mod granted;
 mod harness;
+mod hcl;
 mod list;
 mod object;
 mod proposed;

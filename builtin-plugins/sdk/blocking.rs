@@ -4,6 +4,14 @@ use crate::guard::Guard;
 
 /// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls continue
 /// meanwhile.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let sum = monoform_sdk::blocking(|| (1..=1_000_000u64).sum::<u64>()).await;
+/// assert_eq!(sum, 500_000_500_000);
+/// # }
+/// ```
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     // A panic is resumed in the call that waits for the work.
     // Its log lines belong to the call.

@@ -4,6 +4,7 @@
 use cty::{Type, Value};
 
 use crate::schema::{CompiledMember, Nesting};
+use crate::type_rules::Compared;
 
 /// The configured and the prior object that match one planned object of a set, by position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,7 +86,11 @@ pub fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> 
                 // Prior objects have neither write-only values nor a mark for computed ones.
                 Some(a) if a.write_only || a.computed && configured.is_null() => true,
                 // The service may have answered another form of the same value.
-                Some(a) if !a.rules.is_empty() && a.rules.settled(&configured, &result) == configured => true,
+                Some(a)
+                    if !a.rules.is_empty() && a.rules.settled(Compared::Result, &configured, &result) == configured =>
+                {
+                    true
+                }
                 None if member.is_computed_block() && configured.is_null() => true,
                 _ => member
                     .inside()
