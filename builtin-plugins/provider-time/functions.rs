@@ -1,46 +1,77 @@
 //! Functions that return the parts of timestamps and durations.
 
-use monoform_sdk::cty::{Number, Type, Value};
-use monoform_sdk::{Any, Arguments, Function, FunctionError, Parameter};
+use monoform_sdk::cty::Number;
+use monoform_sdk::schema::computed;
+use monoform_sdk::{Arguments, Attr, Function, FunctionError, Parameter, model};
 
 use crate::moment::Moment;
 
-const NUMBERS: [&str; 10] = [
-    "year", "year_day", "day", "month", "weekday", "hour", "minute", "second", "iso_year", "iso_week",
-];
-
-/// Returns the type of a timestamp's parts, which have one additional attribute.
-fn parts_type(name: &'static str, ty: Type) -> Type {
-    let numbers = NUMBERS.iter().map(|name| (*name, Type::Number));
-    let names = [("month_name", Type::String), ("weekday_name", Type::String), (name, ty)];
-    Type::object(numbers.chain(names))
+model! {
+    /// Parts of a timestamp, as they are at its own offset from UTC.
+    pub struct Parts {
+        pub year: Attr<i64> = computed(),
+        pub year_day: Attr<i64> = computed(),
+        pub day: Attr<i64> = computed(),
+        pub month: Attr<i64> = computed(),
+        pub month_name: Attr<String> = computed(),
+        pub weekday: Attr<i64> = computed(),
+        pub weekday_name: Attr<String> = computed(),
+        pub hour: Attr<i64> = computed(),
+        pub minute: Attr<i64> = computed(),
+        pub second: Attr<i64> = computed(),
+        pub iso_year: Attr<i64> = computed(),
+        pub iso_week: Attr<i64> = computed(),
+    }
 }
 
-/// Builds the object with the parts of a timestamp and one additional attribute.
-fn parts(moment: Moment, name: &'static str, value: Value) -> Any {
-    let date = moment.date();
-    let iso = date.iso_week_date();
-    // As in Go, Sunday is weekday 0.
-    let weekday = i64::from(moment.weekday().to_sunday_zero_offset());
-    let numbers: [i64; 10] = [
-        moment.year(),
-        date.day_of_year().into(),
-        moment.day(),
-        moment.month(),
-        weekday,
-        moment.hour(),
-        moment.minute(),
-        moment.second(),
-        iso.year().into(),
-        iso.week().into(),
-    ];
-    let numbers = NUMBERS.into_iter().zip(numbers.map(Value::number));
-    let names = [
-        ("month_name", Value::string(date.strftime("%B").to_string())),
-        ("weekday_name", Value::string(date.strftime("%A").to_string())),
-        (name, value),
-    ];
-    Any(Value::object(numbers.chain(names)))
+model! {
+    /// Result of `rfc3339_parse`.
+    pub struct OfText {
+        pub parts: Parts = flatten,
+        pub unix: Attr<i64> = computed(),
+    }
+}
+
+model! {
+    /// Result of `unix_timestamp_parse`.
+    pub struct OfSeconds {
+        pub parts: Parts = flatten,
+        pub rfc3339: Attr<String> = computed(),
+    }
+}
+
+model! {
+    /// Result of `duration_parse`.
+    pub struct Units {
+        pub hours: Attr<Number> = computed(),
+        pub minutes: Attr<Number> = computed(),
+        pub seconds: Attr<Number> = computed(),
+        pub milliseconds: Attr<i64> = computed(),
+        pub microseconds: Attr<i64> = computed(),
+        pub nanoseconds: Attr<i64> = computed(),
+    }
+}
+
+impl From<Moment> for Parts {
+    fn from(moment: Moment) -> Parts {
+        let date = moment.date();
+        let iso = date.iso_week_date();
+        Parts {
+            year: moment.year().into(),
+            year_day: i64::from(date.day_of_year()).into(),
+            day: moment.day().into(),
+            month: moment.month().into(),
+            month_name: date.strftime("%B").to_string().into(),
+            // As in Go, weeks begin with Sunday, which is 0.
+            weekday: i64::from(moment.weekday().to_sunday_zero_offset()).into(),
+            weekday_name: date.strftime("%A").to_string().into(),
+            hour: moment.hour().into(),
+            minute: moment.minute().into(),
+            second: moment.second().into(),
+            iso_year: i64::from(iso.year()).into(),
+            iso_week: i64::from(iso.week()).into(),
+        }
+    }
 }
 
 pub(crate) fn rfc3339_parse() -> Function {
@@ -49,15 +80,20 @@ pub(crate) fn rfc3339_parse() -> Function {
         "Parses a timestamp in the format of RFC 3339 and returns an object with its parts: of the date and the time of day as \
          they \
          are at its own offset from UTC, and the seconds since 1970.",
-        vec![Parameter::new::<String>("timestamp", "A timestamp in the format of RFC 3339.")],
+        vec![Parameter::new::<String>(
+            "timestamp",
+            "A timestamp in the format of RFC 3339.",
+        )],
         |arguments: Arguments<'_>| {
             let text: String = arguments.get(0)?;
             let moment = Moment::parse(&text)
                 .map_err(|_| FunctionError::argument(0, format!("{text:?} is not a valid RFC3339 timestamp")))?;
-            Ok(parts(moment, "unix", moment.unix().into()))
+            Ok(OfText {
+                parts: moment.into(),
+                unix: moment.unix().into(),
+            })
         },
     )
-    .returning(parts_type("unix", Type::Number))
 }
 
 pub(crate) fn unix_timestamp_parse() -> Function {
@@ -73,10 +109,12 @@ pub(crate) fn unix_timestamp_parse() -> Function {
             let moment = Moment::from_unix(seconds).ok_or_else(|| {
                 FunctionError::argument(0, format!("{seconds} is no timestamp in the years from -9999 to 9999"))
             })?;
-            Ok(parts(moment, "rfc3339", Value::string(moment.to_string())))
+            Ok(OfSeconds {
+                parts: moment.into(),
+                rfc3339: moment.to_string().into(),
+            })
         },
     )
-    .returning(parts_type("rfc3339", Type::String))
 }
 
 pub(crate) fn duration_parse() -> Function {
@@ -93,21 +131,19 @@ pub(crate) fn duration_parse() -> Function {
             // Whole units and their fraction are divided separately: `nanoseconds as f64` would lose digits before the division.
             let fractional = |unit: i64| {
                 let float = (nanoseconds / unit) as f64 + (nanoseconds % unit) as f64 / unit as f64;
-                Value::number(Number::from_f64(float).unwrap_or_else(|| 0_i64.into()))
+                // With the precision of the official provider, which is that of the floating-point number.
+                Attr::Known(Number::from_f64(float).unwrap_or_else(|| 0_i64.into()))
             };
-            Ok(Any(Value::object([
-                ("hours", fractional(3_600_000_000_000)),
-                ("minutes", fractional(60_000_000_000)),
-                ("seconds", fractional(1_000_000_000)),
-                ("milliseconds", Value::number(nanoseconds / 1_000_000)),
-                ("microseconds", Value::number(nanoseconds / 1_000)),
-                ("nanoseconds", Value::number(nanoseconds)),
-            ])))
+            Ok(Units {
+                hours: fractional(3_600_000_000_000),
+                minutes: fractional(60_000_000_000),
+                seconds: fractional(1_000_000_000),
+                milliseconds: (nanoseconds / 1_000_000).into(),
+                microseconds: (nanoseconds / 1_000).into(),
+                nanoseconds: nanoseconds.into(),
+            })
         },
     )
-    .returning(Type::object(
-        ["hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"].map(|unit| (unit, Type::Number)),
-    ))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The `time` provider: timestamps stored in the state, timestamps computed from them, and pauses.
 //!
-//! Timestamps are read and written in RFC 3339, and keep their offset from UTC ([`moment`]). `time_static` stores a timestamp, and
-//! `time_offset` shifts one. `time_rotating` shifts a timestamp as well. Once the result has passed, its object leaves the state, so that
-//! everything that depends on it is created again. `time_sleep` only waits. The functions return the parts of timestamps and durations.
+//! A timestamp is read and written in RFC 3339, and keeps its offset from UTC and its spelling ([`moment`], [`timestamp`]). `time_static` keeps a
+//! timestamp, and `time_offset` shifts it. The object of `time_rotating` vanishes once the shifted timestamp has
+//! passed, so that everything that depends on it is created again. `time_sleep` only waits. The functions return the
+//! parts of timestamps and durations.
 //!
 //! It implements version 0.14.0 of the official provider. Of the crates of this workspace it may use only the SDK. It differs from the
 //! official provider in two points, in favor of users. An imported object has no `triggers`; in the official provider, it has an empty map,
@@ -18,13 +19,14 @@ mod recorded;
 mod rotating;
 mod sleep;
 mod static_time;
+mod timestamp;
 
 use std::collections::BTreeMap;
 
-use monoform_sdk::schema::{Attribute, computed};
-use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider, Result, Validator, model};
+use monoform_sdk::schema::computed;
+use monoform_sdk::{Attr, Diagnostic, Diagnostics, NeverBlocks, Plain, Provider, Result, model};
 
-use crate::moment::{Moment, NotRfc3339};
+use crate::moment::Moment;
 
 /// Name of the provider in addresses and in the names of executables.
 pub const NAME: &str = "time";
@@ -42,6 +44,7 @@ pub const RELEASED: &[&str] = &[
 #[must_use]
 pub fn provider() -> impl Provider {
     NeverBlocks(Plain(|members| {
+        // The official descriptions are plain text.
         members.plain();
         members.resource("time_offset", offset::TimeOffset);
         members.resource("time_rotating", rotating::TimeRotating);
@@ -90,27 +93,7 @@ impl From<Moment> for Parts {
     }
 }
 
-/// Adds the rule that a text must be a timestamp.
-fn a_moment(attribute: Attribute) -> Attribute {
-    attribute.validate(Validator::custom(|check| {
-        let error = Moment::parse(check.value.as_str()?).err()?;
-        Some(invalid(&error).at(check.path.clone()))
-    }))
-}
-
-fn invalid(error: &NotRfc3339) -> Diagnostic {
-    Diagnostic::error("Invalid RFC3339 String Value", format!("{error}."))
-}
-
-/// Parses the timestamp of an attribute; `None` if it is null or unknown.
-fn given(attribute: &Attr<String>) -> Result<Option<Moment>> {
-    match attribute.as_str() {
-        Some(text) => Moment::parse(text).map(Some).map_err(|error| invalid(&error).into()),
-        None => Ok(None),
-    }
-}
-
-/// Returns the number of an attribute; `None` if it is null or unknown.
+/// Returns an amount of time; `None` if it is null or unknown.
 fn amount(attribute: &Attr<i64>) -> Option<i64> {
     attribute.known().copied()
 }

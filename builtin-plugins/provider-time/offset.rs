@@ -4,7 +4,8 @@ use monoform_sdk::schema::{computed, optional};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait, model};
 
 use crate::moment::{Moment, Shift};
-use crate::{Parts, Triggers, a_moment, amount, failed, given, number_field};
+use crate::timestamp::{Timestamp, given};
+use crate::{Parts, Triggers, amount, failed, number_field};
 
 model! {
     /// A moment at a distance from another one.
@@ -12,7 +13,7 @@ model! {
         /// Values of any meaning. When one changes, the object is replaced, with a new base.
         pub triggers: Triggers = optional().requires_replace(),
         /// The base timestamp in the format of RFC 3339; the time of creation if it is not set.
-        pub base_rfc3339: Attr<String> = a_moment(optional().computed()).keep(),
+        pub base_rfc3339: Attr<Timestamp> = optional().computed().keep(),
         /// Number of years to add; negative to subtract.
         pub offset_years: Attr<i64> = optional(),
         /// Number of months to add; negative to subtract.
@@ -26,9 +27,9 @@ model! {
         /// Number of seconds to add; negative to subtract.
         pub offset_seconds: Attr<i64> = optional(),
         /// The resulting timestamp in the format of RFC 3339.
-        pub rfc3339: Attr<String> = computed(),
+        pub rfc3339: Attr<Timestamp> = computed(),
         /// The base, as RFC 3339 writes it.
-        pub id: Attr<String> = computed(),
+        pub id: Attr<Timestamp> = computed(),
         /// The parts of the resulting timestamp.
         pub parts: Parts = flatten,
     }
@@ -71,11 +72,10 @@ impl Model {
                 format!("At this offset from {base} there is no timestamp in the years from -9999 to 9999."),
             )
         })?;
-        let id = base.to_string();
         Ok(Model {
-            base_rfc3339: Attr::Known(self.base_rfc3339.clone().or(id.clone())),
-            rfc3339: moment.to_string().into(),
-            id: id.into(),
+            base_rfc3339: self.base_rfc3339.clone().or(base.into()).into(),
+            rfc3339: Timestamp::from(moment).into(),
+            id: Timestamp::from(base).into(),
             parts: moment.into(),
             ..self
         })
@@ -105,7 +105,7 @@ impl Resource for TimeOffset {
         if !plan.is_create()
             && planned.rfc3339.is_unknown()
             && !planned.offsets().iter().any(|o| o.is_unknown())
-            && let Some(base) = given(&planned.base_rfc3339)?
+            && let Some(base) = given(&planned.base_rfc3339)
         {
             plan.set(&planned.at_base(base)?);
         }
@@ -113,7 +113,7 @@ impl Resource for TimeOffset {
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
-        let base = given(&plan.base_rfc3339)?.unwrap_or_else(Moment::now);
+        let base = given(&plan.base_rfc3339).unwrap_or_else(Moment::now);
         plan.at_base(base)
     }
 
@@ -146,8 +146,7 @@ impl Resource for TimeOffset {
                 "The import id BASE,YEARS,MONTHS,DAYS,HOURS,MINUTES,SECONDS must give at least one offset.",
             ));
         }
-        let base = Moment::parse(base).map_err(|error| failed(SUMMARY, format!("{error}.")))?;
-        model.at_base(base)
+        model.at_base(Timestamp::imported(base, SUMMARY)?.moment())
     }
 }
 

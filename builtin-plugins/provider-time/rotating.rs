@@ -4,7 +4,8 @@ use monoform_sdk::schema::{Attribute, computed, optional};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, Validator, async_trait, model};
 
 use crate::moment::{Moment, Shift};
-use crate::{Parts, Triggers, a_moment, amount, failed, given, number_field};
+use crate::timestamp::{Timestamp, given};
+use crate::{Parts, Triggers, amount, failed, number_field};
 
 fn rotation() -> Attribute {
     optional().validate(Validator::AtLeast(1))
@@ -16,8 +17,8 @@ model! {
         /// Values of any meaning. When one changes, the object is replaced.
         pub triggers: Triggers = optional().requires_replace(),
         /// The base timestamp in the format of RFC 3339; the time of creation if it is not set.
-        pub rfc3339: Attr<String> = a_moment(optional().computed()).keep().requires_replace(),
-        /// Number of years after which to rotate.
+        pub rfc3339: Attr<Timestamp> = optional().computed().keep().requires_replace(),
+        /// After how many years to rotate.
         pub rotation_years: Attr<i64> = rotation(),
         /// Number of months after which to rotate.
         pub rotation_months: Attr<i64> = rotation(),
@@ -28,9 +29,9 @@ model! {
         /// Number of minutes after which to rotate.
         pub rotation_minutes: Attr<i64> = rotation(),
         /// Time of the rotation, in the format of RFC 3339. By default, it is the base timestamp plus the rotation period.
-        pub rotation_rfc3339: Attr<String> = a_moment(optional().computed()),
+        pub rotation_rfc3339: Attr<Timestamp> = optional().computed(),
         /// The base, as RFC 3339 writes it.
-        pub id: Attr<String> = computed(),
+        pub id: Attr<Timestamp> = computed(),
         /// The parts of the resulting timestamp.
         pub parts: Parts = flatten,
     }
@@ -57,8 +58,8 @@ impl Model {
         ]
     }
 
-    /// Returns the object with this base. It rotates at `configured`, or after one of the periods if that is not set.
-    fn at_base(self, base: Moment, configured: &Attr<String>) -> Result<Model> {
+    /// Returns the object with this base, which rotates at `configured`, or else after one of the periods.
+    fn at_base(self, base: Moment, configured: &Attr<Timestamp>) -> Result<Model> {
         let [days, hours, minutes, months, years] = self.rotations().map(amount);
         let none = Shift::default();
         // As in the official provider, periods do not add up: only the first one that is set in this order applies.
@@ -73,7 +74,7 @@ impl Model {
         .flatten()
         .next()
         .unwrap_or(none);
-        let moment = match given(configured)? {
+        let moment = match given(configured) {
             Some(moment) => moment,
             None => base.shifted(shift).ok_or_else(|| {
                 failed(
@@ -82,19 +83,18 @@ impl Model {
                 )
             })?,
         };
-        let id = base.to_string();
         Ok(Model {
-            rfc3339: Attr::Known(self.rfc3339.clone().or(id.clone())),
-            rotation_rfc3339: Attr::Known(configured.clone().or(moment.to_string())),
-            id: id.into(),
+            rfc3339: self.rfc3339.clone().or(base.into()).into(),
+            rotation_rfc3339: configured.clone().or(moment.into()).into(),
+            id: Timestamp::from(base).into(),
             parts: moment.into(),
             ..self
         })
     }
 
     /// Returns true if the rotation time has passed.
-    fn is_over(&self) -> Result<bool> {
-        Ok(given(&self.rotation_rfc3339)?.is_some_and(|moment| moment.unix() < Moment::now().unix()))
+    fn is_over(&self) -> bool {
+        given(&self.rotation_rfc3339).is_some_and(|moment| moment.unix() < Moment::now().unix())
     }
 }
 
@@ -125,46 +125,43 @@ impl Resource for TimeRotating {
         let configured = plan.config()?.rotation_rfc3339;
         if !configured.is_unknown()
             && !planned.rotations().iter().any(|r| r.is_unknown())
-            && let Some(base) = given(&planned.rfc3339)?
+            && let Some(base) = given(&planned.rfc3339)
         {
             planned = planned.at_base(base, &configured)?;
             plan.set(&planned);
         }
-        // If the plan was made without a refresh, the object still exists after its rotation time. An update would give it a new rotation
-        // time, so it is replaced instead.
-        if planned.rotation_rfc3339 != prior.rotation_rfc3339 && prior.is_over()? {
+        // Without a refresh the object still exists after its rotation, and an update would revive it.
+        if planned.rotation_rfc3339 != prior.rotation_rfc3339 && prior.is_over() {
             plan.replace("rotation_rfc3339");
         }
         Ok(())
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
-        let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
-        // There is no prior object, so a known planned value comes from the configuration.
+        let base = given(&plan.rfc3339).unwrap_or_else(Moment::now);
+        // Without a prior object, a value that the plan knows comes from the configuration.
         let configured = plan.rotation_rfc3339.clone();
         plan.at_base(base, &configured)
     }
 
     async fn read(&self, state: Model, _cx: &mut Context<()>) -> Result<Option<Model>> {
-        Ok(if state.is_over()? { None } else { Some(state) })
+        Ok(if state.is_over() { None } else { Some(state) })
     }
 
     async fn update(&self, _prior: Model, plan: Model, cx: &mut Context<()>) -> Result<Model> {
-        let base = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
-        // The planned value may have been computed from other periods, so the configuration is used.
+        let base = given(&plan.rfc3339).unwrap_or_else(Moment::now);
+        // The planned value may be one that was computed from another rotation.
         let configured = cx.config::<Model>()?.rotation_rfc3339;
         plan.at_base(base, &configured)
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
         const SUMMARY: &str = "Unexpected Format of ID";
-        let moment = |text: &str| Moment::parse(text).map_err(|error| failed(SUMMARY, format!("{error}.")));
         let fields: Vec<&str> = id.split(',').collect();
         match fields.as_slice() {
             [base, rotation] => {
-                // Checked here, so that the error is about the import ID.
-                moment(rotation)?;
-                Model::default().at_base(moment(base)?, &Attr::from(*rotation))
+                let rotation = Timestamp::imported(rotation, SUMMARY)?;
+                Model::default().at_base(Timestamp::imported(base, SUMMARY)?.moment(), &rotation.into())
             }
             [base, years, months, days, hours, minutes] => {
                 let model = Model {
@@ -181,7 +178,7 @@ impl Resource for TimeRotating {
                         "The import id BASE,YEARS,MONTHS,DAYS,HOURS,MINUTES must say after which time to rotate.",
                     ));
                 }
-                model.at_base(moment(base)?, &Attr::Null)
+                model.at_base(Timestamp::imported(base, SUMMARY)?.moment(), &Attr::Null)
             }
             _ => Err(failed(
                 SUMMARY,

@@ -2,31 +2,18 @@
 
 use monoform_sdk::schema::{Attribute, computed, optional};
 use monoform_sdk::validate::at_least_one_of;
-use monoform_sdk::{Attr, Context, Diagnostic, Resource, Result, Schema, Stop, Validator, async_trait, model};
+use monoform_sdk::{Attr, Context, Resource, Result, Schema, Stop, async_trait, model};
 
-use crate::duration::parse_wait;
+use crate::duration::{Pause, RULE};
 use crate::moment::Moment;
 use crate::{Triggers, failed};
 
 const CREATE: &str = "create_duration";
 const DESTROY: &str = "destroy_duration";
 
-const RULE: &str = "must be a number followed by one of the units ms, s, m or h, such as 30s";
-
-/// Attribute for the duration of a pause. At least one of the two must be set. As in the official provider, the error is on both
-/// attributes.
+/// Duration of a pause, of which there must be one. As in the official provider, each of the two attributes gets the error.
 fn duration(both: &'static [&'static str]) -> Attribute {
-    optional()
-        .validate(at_least_one_of(both))
-        .validate(Validator::custom(|check| {
-            let text = check.value.as_str()?;
-            if parse_wait(text).is_some() {
-                return None;
-            }
-            let name = check.path.to_string();
-            let detail = format!("Attribute {} {RULE}, got: {text}", name.trim_start_matches('.'));
-            Some(Diagnostic::error("Invalid Attribute Value Match", detail).at(check.path.clone()))
-        }))
+    optional().validate(at_least_one_of(both))
 }
 
 model! {
@@ -36,23 +23,24 @@ model! {
         /// made.
         pub triggers: Triggers = optional().requires_replace(),
         /// Pause after creation: a number followed by ms, s, m or h.
-        pub create_duration: Attr<String> = duration(&[DESTROY, CREATE]),
+        pub create_duration: Attr<Pause> = duration(&[DESTROY, CREATE]),
         /// Pause before destruction: a number followed by ms, s, m or h.
-        pub destroy_duration: Attr<String> = duration(&[CREATE, DESTROY]),
+        pub destroy_duration: Attr<Pause> = duration(&[CREATE, DESTROY]),
         /// End of the pause after creation, in the format of RFC 3339.
         pub id: Attr<String> = computed().keep(),
     }
 }
 
 /// Waits, unless the user interrupts.
-async fn wait(duration: &Attr<String>, summary: &str, mut stop: Stop) -> Result<()> {
-    let Some(text) = duration.as_str() else {
+async fn wait(duration: &Attr<Pause>, summary: &str, mut stop: Stop) -> Result<()> {
+    let Some(pause) = duration.known() else {
         return Ok(());
     };
-    let time = parse_wait(text).ok_or_else(|| failed(summary, format!("{text:?} {RULE}.")))?;
     tokio::select! {
-        () = tokio::time::sleep(time) => Ok(()),
-        () = stop.requested() => Err(failed(summary, format!("The pause of {text} was cut short on request."))),
+        () = tokio::time::sleep(pause.time()) => Ok(()),
+        () = stop.requested() => {
+            Err(failed(summary, format!("The pause of {} was cut short on request.", pause.as_str())))
+        }
     }
 }
 
@@ -86,8 +74,10 @@ impl Resource for TimeSleep {
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
         let field = |text: &str| match text {
             "" => Ok(Attr::Null),
-            text if parse_wait(text).is_some() => Ok(Attr::from(text)),
-            text => Err(failed("Import time sleep error", format!("{text:?} {RULE}."))),
+            text => match Pause::parse(text) {
+                Some(pause) => Ok(pause.into()),
+                None => Err(failed("Import time sleep error", format!("{text:?} {RULE}."))),
+            },
         };
         match id.split_once(',') {
             Some((create, destroy)) if !(create.is_empty() && destroy.is_empty()) => Ok(Model {
@@ -164,7 +154,7 @@ mod tests {
     #[tokio::test]
     async fn a_pause_is_cut_short_on_request() {
         let stop = Stop::after(Duration::from_millis(1));
-        let errors = super::wait(&"1h".into(), "Create time sleep error", stop)
+        let errors = super::wait(&super::Pause::parse("1h").into(), "Create time sleep error", stop)
             .await
             .unwrap_err();
         assert_eq!(errors.0[0].summary, "Create time sleep error");

@@ -4,7 +4,8 @@ use monoform_sdk::schema::{computed, optional};
 use monoform_sdk::{Attr, Context, Plan, Resource, Result, Schema, async_trait, model};
 
 use crate::moment::Moment;
-use crate::{Parts, Triggers, a_moment, given};
+use crate::timestamp::Timestamp;
+use crate::{Parts, Triggers};
 
 model! {
     /// A moment that stays.
@@ -12,22 +13,20 @@ model! {
         /// Values of any meaning. When one changes, the object is replaced, with a new timestamp.
         pub triggers: Triggers = optional().requires_replace(),
         /// The timestamp in the format of RFC 3339; the time of creation if it is not set.
-        pub rfc3339: Attr<String> = a_moment(optional().computed()).requires_replace(),
+        pub rfc3339: Attr<Timestamp> = optional().computed().requires_replace(),
         /// The timestamp in the format of RFC 3339.
-        pub id: Attr<String> = computed().keep(),
+        pub id: Attr<Timestamp> = computed().keep(),
         /// The parts of the resulting timestamp.
         pub parts: Parts = flatten,
     }
 }
 
 impl Model {
-    fn at(self, moment: Moment) -> Model {
-        // A configured timestamp is stored as it was written.
-        let text = self.rfc3339.into_known().unwrap_or_else(|| moment.to_string());
+    fn at(self, timestamp: Timestamp) -> Model {
         Model {
-            rfc3339: text.clone().into(),
-            id: text.into(),
-            parts: moment.into(),
+            parts: timestamp.moment().into(),
+            id: timestamp.clone().into(),
+            rfc3339: timestamp.into(),
             ..self
         }
     }
@@ -51,22 +50,22 @@ impl Resource for TimeStatic {
         let planned = plan.planned()?;
         // If the timestamp is configured, all attributes are known in the plan.
         if plan.is_create()
-            && let Some(moment) = given(&planned.rfc3339)?
+            && let Some(timestamp) = planned.rfc3339.known().cloned()
         {
-            plan.set(&planned.at(moment));
+            plan.set(&planned.at(timestamp));
         }
         Ok(())
     }
 
     async fn create(&self, plan: Model, _cx: &mut Context<()>) -> Result<Model> {
-        let moment = given(&plan.rfc3339)?.unwrap_or_else(Moment::now);
-        Ok(plan.at(moment))
+        let timestamp = plan.rfc3339.known().cloned();
+        Ok(plan.at(timestamp.unwrap_or_else(|| Moment::now().into())))
     }
 
     async fn import(&self, id: &str, _cx: &mut Context<()>) -> Result<Model> {
-        let moment =
-            Moment::parse(id).map_err(|error| crate::failed("Import time static error", format!("{error}.")))?;
-        Ok(Model::default().at(moment))
+        // As in the official provider, an import writes the timestamp anew.
+        let imported = Timestamp::imported(id, "Import time static error")?;
+        Ok(Model::default().at(imported.moment().into()))
     }
 }
 
@@ -121,6 +120,16 @@ mod tests {
         let again = harness.plan("time_static", Some(&state), &[]).await.unwrap();
         assert_eq!((again.planned, again.replace), (state, vec![]));
         assert!(harness.import("time_static", "yesterday").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn another_spelling_replaces_the_object_as_in_the_official_provider() {
+        let harness = Harness::new(crate::provider());
+        let config = [("rfc3339", Value::from("2020-02-12T06:36:13+00:00"))];
+        let state = harness.create("time_static", &config).await.unwrap();
+        let change = [("rfc3339", Value::from("2020-02-12T06:36:13Z"))];
+        let plan = harness.plan("time_static", Some(&state), &change).await.unwrap();
+        assert_eq!(plan.replace, ["rfc3339"]);
     }
 
     #[test]

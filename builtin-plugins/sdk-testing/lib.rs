@@ -3,12 +3,13 @@
 //! Values go through the same encoding, planning and diagnostics as in production. An attribute that is not in the schema is an error.
 //! Methods return errors as [`Diagnostics`](monoform_sdk::Diagnostics), and collect warnings for [`Harness::warnings`].
 //!
-//! [`Harness::object`] creates an object of a managed resource for all steps of its life: plan, apply, read, import and destroy. The object
-//! holds its state and private data between the steps. [`Harness::ephemeral`] does this for an ephemeral resource. [`Harness::list`],
-//! [`Harness::invoke`], [`Harness::data`] and [`Harness::call`] call list resources, actions, data sources and functions.
-//! [`Harness::upgrade`], [`Harness::upgrade_identity`], [`Harness::move_from`] and [`Harness::generate_config`] convert stored states.
-//! [`Harness::allow_deferral`], [`Harness::with_provider_meta`] and [`Harness::stop_next`] set options of the calls.
-//! [`state_store::conformance`] checks a state store.
+//! [`Harness::object`] is an object of a managed resource with all its life: planned, applied, read again, imported, destroyed, with
+//! its state and private data between the steps. [`Harness::ephemeral`] is the same for an ephemeral resource. [`Harness::list`],
+//! [`Harness::invoke`], [`Harness::data`] and [`Harness::call`] are for list resources, actions, data sources and functions;
+//! [`Harness::upgrade`], [`Harness::upgrade_identity`], [`Harness::move_from`] and [`Harness::generate_config`] for what hosts do with
+//! states. [`Harness::allow_deferral`], [`Harness::with_provider_meta`] and [`Harness::stop_next`] set options of the calls.
+//! [`state_store::conformance`] checks a state store. [`acceptance`] runs the executable of a provider in Monoform, Terraform and
+//! OpenTofu.
 //!
 //! An author lists this crate in `[dev-dependencies]`, so that no plugin links it.
 //! ```
@@ -42,12 +43,14 @@
 //! # }
 //! ```
 
+pub mod acceptance;
 mod action;
 mod calls;
 mod config;
 mod ephemeral;
 mod granted;
 mod harness;
+mod hcl;
 mod list;
 mod object;
 mod proposed;

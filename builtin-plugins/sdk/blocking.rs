@@ -2,8 +2,16 @@
 
 use crate::guard::Guard;
 
-/// Runs work that keeps a processor or a disk busy on a separate thread. Other calls, and other futures of the same call, continue
-/// meanwhile. A panic of the work is resumed in the call that waits for it.
+/// Runs work that keeps a processor or a disk busy on a thread of its own, so that other calls continue
+/// meanwhile.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let sum = monoform_sdk::blocking(|| (1..=1_000_000u64).sum::<u64>()).await;
+/// assert_eq!(sum, 500_000_500_000);
+/// # }
+/// ```
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     // The span of the call, so that log lines of the work have the fields of the call.
     let span = tracing::Span::current();

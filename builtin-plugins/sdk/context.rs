@@ -175,12 +175,48 @@ impl<C> Context<C> {
     }
 
     /// Adds a warning. The operation continues.
+    ///
+    /// ```
+    /// # use monoform_sdk::Context;
+    /// let mut cx = Context::for_test(());
+    /// cx.warn("Certificate Expires Soon", "It is valid until tomorrow. Renew it.");
+    /// ```
     pub fn warn(&mut self, summary: impl Into<String>, detail: impl Into<String>) {
         self.diagnostics.push(Diagnostic::warning(summary, detail));
     }
 
-    /// Records the object in its current form, in case a later step of this operation fails or panics. Without a record, a failed creation
-    /// leaves nothing in the state, and a failed update leaves the prior object. Attributes that are still unknown become null.
+    /// Records the object as it exists already, in case a later step of this operation fails or panics. Without it, a failed creation
+    /// leaves nothing in the state, and a failed update leaves the object of before. Attributes that are still unknown become null in
+    /// plan and state.
+    ///
+    /// ```
+    /// use monoform_sdk::schema::{computed, required};
+    /// use monoform_sdk::{Attr, Context, Diagnostic, Resource, Result, async_trait, model};
+    ///
+    /// model! {
+    ///     pub struct House {
+    ///         pub name: Attr<String> = required(),
+    ///         pub id: Attr<String> = computed().keep(),
+    ///         pub address: Attr<String> = computed(),
+    ///     }
+    /// }
+    ///
+    /// struct Houses;
+    ///
+    /// #[async_trait]
+    /// impl Resource for Houses {
+    ///     type Model = House;
+    ///     type Client = ();
+    ///
+    ///     async fn create(&self, plan: House, cx: &mut Context<()>) -> Result<House> {
+    ///         let house = House { id: "7".into(), ..plan };
+    ///         // The house exists from here on. If the next step fails, it is in the state, and can be destroyed.
+    ///         cx.save(&house);
+    ///         Err(Diagnostic::error("No Address", "The office for addresses is closed.").into())
+    ///     }
+    /// }
+    /// # let _ = Houses;
+    /// ```
     pub fn save<M: Model>(&mut self, model: &M) {
         self.saved = Some(model.to_cty());
     }

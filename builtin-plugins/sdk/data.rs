@@ -16,7 +16,40 @@ use crate::model::{Cty, Model};
 use crate::schema::{Compiled, Described, LazySchema, Schema};
 use crate::stop::Stop;
 
-/// A data source type: reads values that exist outside of the configuration.
+/// A type of data source.
+///
+/// ```
+/// use monoform_sdk::schema::{computed, required};
+/// use monoform_sdk::{Attr, Context, DataSource, Plain, Provider, Result, async_trait, model};
+///
+/// model! {
+///     /// A word and its length.
+///     pub struct Word {
+///         /// The word.
+///         pub text: Attr<String> = required(),
+///         /// The number of its characters.
+///         pub length: Attr<i64> = computed(),
+///     }
+/// }
+///
+/// struct Words;
+///
+/// #[async_trait]
+/// impl DataSource for Words {
+///     type Model = Word;
+///     type Client = ();
+///
+///     async fn read(&self, config: Word, _cx: &mut Context<()>) -> Result<Word> {
+///         let length = config.text.text().chars().count() as i64;
+///         Ok(Word { length: length.into(), ..config })
+///     }
+/// }
+///
+/// fn provider() -> impl Provider {
+///     Plain(|members| members.data_source("language_word", Words))
+/// }
+/// # let _ = provider();
+/// ```
 #[async_trait]
 pub trait DataSource: Send + Sync + 'static {
     /// Arguments and results, declared by [`model!`](crate::model!).
@@ -39,6 +72,46 @@ pub trait DataSource: Send + Sync + 'static {
 }
 
 /// A type of ephemeral resource: opened for one command, used, and closed; never stored.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+///
+/// use monoform_sdk::schema::{computed, required};
+/// use monoform_sdk::{Attr, Context, EphemeralResource, Opened, Result, async_trait, model};
+///
+/// model! {
+///     /// Access to a house.
+///     pub struct Access {
+///         /// The name of the house.
+///         pub house: Attr<String> = required(),
+///         /// A code that opens the door.
+///         pub code: Attr<String> = computed().sensitive(),
+///     }
+/// }
+///
+/// struct Doors;
+///
+/// #[async_trait]
+/// impl EphemeralResource for Doors {
+///     type Model = Access;
+///     type Client = ();
+///
+///     async fn open(&self, config: Access, cx: &mut Context<()>) -> Result<Opened<Access>> {
+///         cx.set_private_value("house", &config.house.text().to_owned())?;
+///         Ok(Opened {
+///             result: Access { code: "1234".into(), ..config },
+///             renew_at: Some(SystemTime::now() + Duration::from_secs(600)),
+///         })
+///     }
+///
+///     async fn close(&self, cx: &mut Context<()>) -> Result<()> {
+///         let house = cx.private_value::<String>("house")?;
+///         assert!(house.is_some());
+///         Ok(())
+///     }
+/// }
+/// # let _ = Doors;
+/// ```
 #[async_trait]
 pub trait EphemeralResource: Send + Sync + 'static {
     /// Arguments and results, declared by [`model!`](crate::model!).

@@ -3,6 +3,34 @@
 use crate::diag::Diagnostic;
 
 /// Reason for deferring an answer until more is known, as in the protocol.
+///
+/// ```
+/// use monoform_sdk::schema::{computed, required};
+/// use monoform_sdk::{Attr, Context, DataSource, Deferral, Result, async_trait, model};
+///
+/// model! {
+///     pub struct Address {
+///         pub house: Attr<String> = required(),
+///         pub street: Attr<String> = computed(),
+///     }
+/// }
+///
+/// struct Addresses;
+///
+/// #[async_trait]
+/// impl DataSource for Addresses {
+///     type Model = Address;
+///     type Client = ();
+///
+///     async fn read(&self, config: Address, cx: &mut Context<()>) -> Result<Address> {
+///         if config.house.text() == "unbuilt" {
+///             cx.defer(Deferral::AbsentPrerequisite)?;
+///         }
+///         Ok(Address { street: "Main Street".into(), ..config })
+///     }
+/// }
+/// # let _ = Addresses;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deferral {
     /// An unknown value in the configuration of the object is needed for any answer.

@@ -12,6 +12,21 @@ pub enum Severity {
 }
 
 /// One message: a short fixed summary, a detail with advice, and optionally the attribute concerned.
+///
+/// ```
+/// use monoform_sdk::{Diagnostic, Diagnostics, Result};
+///
+/// fn port(text: &str) -> Result<u16> {
+///     let number = text.parse().map_err(|_| {
+///         Diagnostic::error("Invalid Port", format!("{text:?} is no number from 0 to 65535.")).at_attribute("port")
+///     })?;
+///     Ok(number)
+/// }
+///
+/// let mut found: Diagnostics = port("x").unwrap_err();
+/// found.push(Diagnostic::warning("Deprecated", "Ports will have names."));
+/// assert!(found.has_errors() && found.0.len() == 2);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostic {
     /// Severity of a diagnostic.

@@ -6,6 +6,28 @@ use crate::model::Cty;
 use crate::schema::Text;
 
 /// A function: its signature and its implementation.
+///
+/// ```
+/// use monoform_sdk::{Arguments, Function, FunctionError, Parameter, Plain, Provider};
+///
+/// fn repeat() -> Function {
+///     let parameters = vec![
+///         Parameter::new::<String>("text", "The text."),
+///         Parameter::new::<i64>("times", "The number of repetitions."),
+///     ];
+///     Function::new("Repeats a text", "Returns the text several times.", parameters, |arguments: Arguments<'_>| {
+///         let (text, times) = (arguments.get::<String>(0)?, arguments.get::<i64>(1)?);
+///         // The host marks the argument in the configuration.
+///         let times = usize::try_from(times).map_err(|_| FunctionError::argument(1, "it cannot be negative"))?;
+///         Ok(text.repeat(times))
+///     })
+/// }
+///
+/// fn provider() -> impl Provider {
+///     Plain(|members| members.function("repeat", repeat()))
+/// }
+/// # let _ = provider();
+/// ```
 pub struct Function {
     #[doc(hidden)]
     pub parameters: Vec<Parameter>,

@@ -73,6 +73,7 @@ mod stop;
 pub mod timeouts;
 mod type_rules;
 pub mod types;
+mod upgrade;
 pub mod validate;
 mod waiting;
 

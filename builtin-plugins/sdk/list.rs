@@ -17,6 +17,70 @@ use crate::stop::Stop;
 
 /// Finds the existing objects of a resource type, for the `list` blocks of queries. A list resource has the name of a resource type of the
 /// same provider, which must have an [`identity`](crate::Resource::identity).
+///
+/// ```
+/// use monoform_sdk::schema::{computed, optional, required};
+/// use monoform_sdk::{
+///     Attr, Context, Found, IdentityAttribute, ListResource, Members, Resource, Result, async_trait, model,
+/// };
+///
+/// model! {
+///     /// A pet.
+///     pub struct Pet {
+///         /// The name.
+///         pub name: Attr<String> = required().requires_replace(),
+///         /// The identifier.
+///         pub id: Attr<String> = computed().keep(),
+///     }
+/// }
+///
+/// model! {
+///     /// A choice of pets.
+///     pub struct Choice {
+///         /// The first letters of their names.
+///         pub prefix: Attr<String> = optional(),
+///     }
+/// }
+///
+/// struct Pets;
+///
+/// #[async_trait]
+/// impl Resource for Pets {
+///     type Model = Pet;
+///     type Client = ();
+///
+///     fn identity(&self) -> Vec<IdentityAttribute> {
+///         let description = "The identifier.";
+///         vec![IdentityAttribute { name: "id", required_for_import: true, description }]
+///     }
+///
+///     async fn create(&self, plan: Pet, _cx: &mut Context<()>) -> Result<Pet> {
+///         Ok(Pet { id: plan.name.clone(), ..plan })
+///     }
+/// }
+///
+/// #[async_trait]
+/// impl ListResource for Pets {
+///     type Config = Choice;
+///     type Model = Pet;
+///     type Client = ();
+///
+///     async fn list(&self, config: Choice, found: &mut Found<Pet>, _cx: &mut Context<()>) -> Result<()> {
+///         for name in ["Bo", "Rex"].into_iter().filter(|name| name.starts_with(config.prefix.text())) {
+///             if !found.push(name, Pet { name: name.into(), id: name.into() }).await {
+///                 break;
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// fn members(members: &mut Members<()>) {
+///     members.resource("zoo_pet", Pets);
+///     members.list("zoo_pet", Pets);
+/// }
+/// # let _ = members;
+/// ```
 #[async_trait]
 pub trait ListResource: Send + Sync + 'static {
     /// The arguments of the `config` block, declared by [`model!`](crate::model!); [`Empty`](crate::Empty) if there are none.
@@ -59,8 +123,14 @@ pub(crate) struct ListRequest {
     pub limit: u64,
     /// True if the request is for whole objects; false if it is for their identities only.
     pub include_objects: bool,
-    /// Channel to which each object is sent: its display name and its model.
-    pub objects: mpsc::Sender<(String, Box<dyn ToObject>)>,
+    pub objects: mpsc::Sender<FoundObject>,
+}
+
+/// An object that a list has found, with the problems that concern it.
+pub(crate) struct FoundObject {
+    pub display_name: String,
+    pub object: Box<dyn ToObject>,
+    pub diagnostics: Diagnostics,
 }
 
 /// Model that is converted to a value when the type of the objects is known.
@@ -90,13 +160,38 @@ impl<M: Model> Found<M> {
     /// Sends an object to the host, with a display name. Returns true if more objects are requested; false when the limit is reached or the
     /// caller has disconnected.
     pub async fn push(&mut self, display_name: impl Into<String> + Send, object: M) -> bool {
-        // Enforces the limit even if the list resource ignores the return value.
+        self.push_with(display_name, object, Diagnostics::new()).await
+    }
+
+    /// Passes on an object as [`Found::push`] does, with errors and warnings that concern it alone: an object that cannot be read as a
+    /// whole, for example. The list goes on.
+    ///
+    /// ```
+    /// # use monoform_sdk::{Diagnostic, Found, Model};
+    /// async fn unreadable<M: Model>(found: &mut Found<M>, name: String, known: M) -> bool {
+    ///     let warning = Diagnostic::warning("Object Not Readable", format!("The service denies access to \"{name}\"."));
+    ///     found.push_with(name, known, warning.into()).await
+    /// }
+    /// # let _ = unreadable::<monoform_sdk::Empty>;
+    /// ```
+    pub async fn push_with(
+        &mut self,
+        display_name: impl Into<String> + Send,
+        object: M,
+        diagnostics: Diagnostics,
+    ) -> bool {
+        // Also holds for lists that ignored the previous return value.
         if self.taken >= self.request.limit {
             return false;
         }
         self.taken += 1;
         // A full channel makes the list wait until the host has taken objects.
-        let sent = self.request.objects.send((display_name.into(), Box::new(object))).await;
+        let found = FoundObject {
+            display_name: display_name.into(),
+            object: Box::new(object),
+            diagnostics,
+        };
+        let sent = self.request.objects.send(found).await;
         sent.is_ok() && self.taken < self.request.limit
     }
 }

@@ -56,6 +56,11 @@ pub trait CustomType: Sized {
     /// Writes the value, in the form in which it was read.
     fn to_base(&self) -> Self::Base;
 
+    /// True if a plan keeps the prior value in place of a configured one that means the same. If false, the plan shows the new
+    /// spelling as a change, as that of a provider on terraform-plugin-framework does; results are compared by meaning in both
+    /// cases.
+    const SAME_IN_PLANS: bool = true;
+
     /// Returns true if two values mean the same ("semantic equality"). By default, only equal ones do.
     fn same(&self, _other: &Self) -> bool {
         false
@@ -77,6 +82,11 @@ impl<T: CustomType> Cty for T {
             (Ok(one), Ok(other)) => one.same(&other),
             _ => false,
         };
-        TypeRules::custom(|value| T::from_cty(value).err(), same, T::Base::rules())
+        TypeRules::custom(
+            |value| T::from_cty(value).err(),
+            same,
+            T::SAME_IN_PLANS,
+            T::Base::rules(),
+        )
     }
 }

@@ -29,8 +29,20 @@ pub trait Cty: Sized {
 
 /// A value that may be null or unknown.
 ///
-/// A known collection with an unknown element is read as unknown, unless its elements are an `Attr`, too. An `Attr<Vec<String>>` is then
-/// [`Attr::Unknown`]; an `Attr<Vec<Attr<String>>>` is known, and has one unknown element.
+/// A collection that is known but has an unknown element counts as unknown, unless its elements are of this type too: an
+/// `Attr<Vec<String>>` is then [`Attr::Unknown`], an `Attr<Vec<Attr<String>>>` says which element it is.
+///
+/// ```
+/// use monoform_sdk::Attr;
+///
+/// let name: Attr<String> = "Rex".into();
+/// assert_eq!(name.as_str(), Some("Rex"));
+/// assert_eq!(name.known().map(String::len), Some(3));
+///
+/// let absent: Attr<i64> = None.into();
+/// assert!(absent.is_null() && !absent.is_unknown());
+/// assert_eq!(absent.or(7), 7);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Attr<T> {
     /// A known value that is not null.
@@ -134,7 +146,15 @@ impl<T: Cty> Cty for Attr<T> {
     }
 }
 
-/// A value whose type is known at run time only (the dynamic type of the protocol). The value is known, null or unknown.
+/// A value of any type: known, null or unknown.
+///
+/// ```
+/// use monoform_sdk::Any;
+/// use monoform_sdk::cty::Value;
+///
+/// let any = Any(Value::tuple(vec!["a".into(), 1.into()]));
+/// assert_eq!(any.0.as_seq().map(<[Value]>::len), Some(2));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Any(pub Value);
 
@@ -156,7 +176,13 @@ impl Cty for Any {
     }
 }
 
-/// The elements of a set. Two sets are equal if they have the same elements, whatever their order and repetitions.
+/// The elements of a set. Their order and repetitions are ignored: sets with the same elements are equal.
+///
+/// ```
+/// use monoform_sdk::Set;
+///
+/// assert_eq!(Set(vec![1, 2]), Set(vec![2, 1, 2]));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Set<T>(pub Vec<T>);
 

@@ -16,6 +16,8 @@ pub struct ModelError {
     pub message: String,
     /// Set if the only problem is that the value is not known yet.
     pub unknown: bool,
+    /// Summary of the error for a configured value; by default, "Invalid Attribute Value".
+    pub summary: Option<&'static str>,
 }
 
 impl ModelError {
@@ -25,6 +27,15 @@ impl ModelError {
             path: Path::root(),
             message: message.into(),
             unknown: false,
+            summary: None,
+        }
+    }
+
+    /// An error at the value itself, with a summary of its own.
+    pub fn titled(summary: &'static str, message: impl Into<String>) -> ModelError {
+        ModelError {
+            summary: Some(summary),
+            ..ModelError::new(message)
         }
     }
 

@@ -28,11 +28,44 @@ pub enum Modifier {
 
 impl Modifier {
     /// Creates a step that is implemented by a function.
+    ///
+    /// ```
+    /// use monoform_sdk::schema::{Attribute, optional};
+    /// use monoform_sdk::{Attr, Modifier, model};
+    ///
+    /// /// Plans a name in lower case, as the service stores it.
+    /// fn lower_case() -> Attribute {
+    ///     optional().computed().modify(Modifier::custom(|change| {
+    ///         if let Some(name) = change.planned.as_str() {
+    ///             change.planned = name.to_lowercase().into();
+    ///         }
+    ///     }))
+    /// }
+    ///
+    /// model! {
+    ///     pub struct Host {
+    ///         pub name: Attr<String> = lower_case(),
+    ///     }
+    /// }
+    /// # let _ = Host::default();
+    /// ```
     pub fn custom(step: impl Fn(&mut Change<'_>) + Send + Sync + 'static) -> Modifier {
         Modifier::Custom(Arc::new(step))
     }
 
     /// Creates a step that replaces the object if the planned value differs from the prior one and a condition holds.
+    ///
+    /// ```
+    /// use monoform_sdk::Modifier;
+    /// use monoform_sdk::schema::required;
+    ///
+    /// // A smaller disk is another disk.
+    /// let size = required().modify(Modifier::requires_replace_if(|change| {
+    ///     let number = |value: &monoform_sdk::cty::Value| value.as_number().and_then(|number| number.to_i64());
+    ///     number(&change.planned) < change.prior.and_then(number)
+    /// }));
+    /// assert_eq!(size.modifiers.len(), 1);
+    /// ```
     pub fn requires_replace_if(condition: impl Fn(&Change<'_>) -> bool + Send + Sync + 'static) -> Modifier {
         Modifier::custom(move |change| {
             if change.differs() && condition(change) {

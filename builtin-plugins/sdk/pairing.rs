@@ -4,6 +4,7 @@
 use cty::{Type, Value};
 
 use crate::schema::{CompiledMember, Nesting};
+use crate::type_rules::Compared;
 
 /// Positions of the configured and the prior object that match one planned object of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,8 +86,12 @@ pub fn came_from(members: &[CompiledMember], object: &Value, config: &Value) -> 
             match member.attribute() {
                 // Prior objects have no write-only values, and a result does not show which of its values are computed.
                 Some(a) if a.write_only || a.computed && configured.is_null() => true,
-                // The service may have returned the value in another form that means the same.
-                Some(a) if !a.rules.is_empty() && a.rules.settled(&configured, &result) == configured => true,
+                // The service may have answered another form of the same value.
+                Some(a)
+                    if !a.rules.is_empty() && a.rules.settled(Compared::Result, &configured, &result) == configured =>
+                {
+                    true
+                }
                 None if member.is_computed_block() && configured.is_null() => true,
                 _ => member
                     .inside()

@@ -19,6 +19,7 @@ use crate::model::Model;
 pub use crate::modifier::{Change, Modifier};
 use crate::pairing::{Pair, pair};
 use crate::schema::{Attribute, Compiled, CompiledMember, Nesting};
+use crate::type_rules::Compared;
 
 /// A plan before the resource's own [`Resource::plan`](crate::Resource::plan).
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl Pass for Defaults {
                 };
                 // A value that means the same as the prior one is no change.
                 at.prior
-                    .map_or_else(|| value.clone(), |prior| a.rules.settled(prior, value))
+                    .map_or_else(|| value.clone(), |prior| a.rules.settled(Compared::Plan, prior, value))
             }
             None => at.planned.clone(),
         }
@@ -264,7 +265,50 @@ fn walk_map(members: &[CompiledMember], at: &Position<'_>, path: &Path, pass: &m
     }
 }
 
-/// The plan as passed to [`Resource::plan`](crate::Resource::plan), which can change it.
+/// The plan in the form for [`Resource::plan`](crate::Resource::plan), which can change it.
+///
+/// ```
+/// use monoform_sdk::schema::{computed, optional, required};
+/// use monoform_sdk::{Attr, Context, Diagnostic, Plan, Resource, Result, async_trait, model};
+///
+/// model! {
+///     pub struct Disk {
+///         pub gigabytes: Attr<i64> = required(),
+///         pub fast: Attr<bool> = optional(),
+///         pub price: Attr<i64> = computed(),
+///     }
+/// }
+///
+/// struct Disks;
+///
+/// #[async_trait]
+/// impl Resource for Disks {
+///     type Model = Disk;
+///     type Client = ();
+///
+///     async fn plan(&self, plan: &mut Plan<'_, Disk>, _cx: &mut Context<()>) -> Result<()> {
+///         let mut planned = plan.planned()?;
+///         // Users see the price before they apply.
+///         if let Some(size) = planned.gigabytes.known() {
+///             planned.price = (size * 2).into();
+///             plan.set(&planned);
+///         }
+///         if let Some(prior) = plan.prior()? {
+///             // A disk can grow, but not shrink.
+///             if prior.gigabytes.known() > planned.gigabytes.known() {
+///                 plan.replace("gigabytes");
+///                 plan.diagnose(Diagnostic::warning("Disk Is Replaced", "A disk cannot become smaller."));
+///             }
+///         }
+///         Ok(())
+///     }
+///
+///     async fn create(&self, plan: Disk, _cx: &mut Context<()>) -> Result<Disk> {
+///         Ok(plan)
+///     }
+/// }
+/// # let _ = Disks;
+/// ```
 pub struct Plan<'a, M> {
     pub(crate) schema: &'a Compiled,
     pub(crate) config: &'a Value,

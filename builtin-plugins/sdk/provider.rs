@@ -279,6 +279,51 @@ impl<P: Provider> AnyProvider for ProviderEntry<P> {
 }
 
 /// Table of a provider's members, by type name or function name.
+///
+/// ```
+/// use monoform_sdk::schema::{computed, required};
+/// use monoform_sdk::{Attr, Context, Empty, Members, Provider, Resource, Result, async_trait, model};
+///
+/// /// The client of a service.
+/// pub struct Service;
+///
+/// model! {
+///     pub struct Pet {
+///         pub name: Attr<String> = required(),
+///         pub id: Attr<String> = computed().keep(),
+///     }
+/// }
+///
+/// struct Pets;
+///
+/// #[async_trait]
+/// impl Resource for Pets {
+///     type Model = Pet;
+///     type Client = Service;
+///
+///     async fn create(&self, plan: Pet, cx: &mut Context<Service>) -> Result<Pet> {
+///         let _service = cx.client()?;
+///         Ok(Pet { id: plan.name.clone(), ..plan })
+///     }
+/// }
+///
+/// struct Zoo;
+///
+/// #[async_trait]
+/// impl Provider for Zoo {
+///     type Config = Empty;
+///     type Client = Service;
+///
+///     fn members(&self, members: &mut Members<Service>) {
+///         members.resource("zoo_pet", Pets);
+///     }
+///
+///     async fn configure(&self, _config: Empty, _terraform_version: &str) -> Result<Service> {
+///         Ok(Service)
+///     }
+/// }
+/// # let _ = Zoo;
+/// ```
 pub struct Members<C> {
     pub(crate) client: ClientCell<C>,
     pub(crate) resources: BTreeMap<&'static str, Box<dyn AnyResource>>,

@@ -21,7 +21,34 @@ pub const HANDSHAKE_VARIABLES: &[&str] = &[
     "PLUGIN_MULTIPLEX_GRPC",
 ];
 
-/// A provisioner: runs for an object that has just been created, or is about to be destroyed.
+/// A provisioner: runs once for an object that was just created, or is about to be destroyed.
+///
+/// ```
+/// use monoform_sdk::cty::Value;
+/// use monoform_sdk::schema::required;
+/// use monoform_sdk::{Attr, Output, Provisioner, Result, Stop, async_trait, model};
+///
+/// model! {
+///     /// A greeting.
+///     pub struct Greeting {
+///         /// The name of the person.
+///         pub name: Attr<String> = required(),
+///     }
+/// }
+///
+/// struct Greeter;
+///
+/// #[async_trait]
+/// impl Provisioner for Greeter {
+///     type Config = Greeting;
+///
+///     async fn run(&self, config: Greeting, _connection: Value, output: Output, _stop: Stop) -> Result<()> {
+///         output.show(format!("Hello, {}!", config.name.text())).await;
+///         Ok(())
+///     }
+/// }
+/// # let _ = Greeter;
+/// ```
 #[async_trait]
 pub trait Provisioner: Send + Sync + 'static {
     /// The arguments, declared by [`model!`](crate::model!).

@@ -17,12 +17,64 @@ use crate::plan::{Plan, Planned};
 use crate::record::Record;
 use crate::schema::{Compiled, Described, LazySchema, Schema};
 use crate::state;
+pub use crate::upgrade::{MoveSource, Upgrader};
 use crate::wire::Wire;
 
 /// A type of managed resource.
 ///
 /// Only `create` must be implemented, which is enough for an object that exists in the state alone: by default, `read` returns it
 /// unchanged, `update` returns the plan, and `delete` does nothing.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::sync::Mutex;
+///
+/// use monoform_sdk::schema::{computed, required};
+/// use monoform_sdk::{Attr, Context, Diagnostic, Resource, Result, async_trait, model};
+///
+/// /// The client of a service: here, the service itself.
+/// pub type Notes = Mutex<BTreeMap<String, String>>;
+///
+/// model! {
+///     /// A note.
+///     pub struct Note {
+///         /// The text.
+///         pub text: Attr<String> = required(),
+///         /// The identifier.
+///         pub id: Attr<String> = computed().keep(),
+///     }
+/// }
+///
+/// struct NoteType;
+///
+/// #[async_trait]
+/// impl Resource for NoteType {
+///     type Model = Note;
+///     type Client = Notes;
+///
+///     async fn create(&self, plan: Note, cx: &mut Context<Notes>) -> Result<Note> {
+///         let client = cx.client()?;
+///         let mut notes = client.lock().map_err(|_| Diagnostic::error("Service Failed", "Try again."))?;
+///         let id = notes.len().to_string();
+///         notes.insert(id.clone(), plan.text.text().to_owned());
+///         Ok(Note { id: id.into(), ..plan })
+///     }
+///
+///     async fn read(&self, state: Note, cx: &mut Context<Notes>) -> Result<Option<Note>> {
+///         let client = cx.client()?;
+///         let notes = client.lock().map_err(|_| Diagnostic::error("Service Failed", "Try again."))?;
+///         // `None` means that the object is gone: the next plan creates it again.
+///         let text = notes.get(state.id.text()).cloned();
+///         Ok(text.map(|text| Note { text: text.into(), ..state }))
+///     }
+///
+///     async fn import(&self, id: &str, _cx: &mut Context<Notes>) -> Result<Note> {
+///         // What is missing is read next.
+///         Ok(Note { id: id.into(), ..Note::default() })
+///     }
+/// }
+/// # let _ = NoteType;
+/// ```
 #[async_trait]
 pub trait Resource: Send + Sync + 'static {
     /// The object's attributes, declared by [`model!`](crate::model!).
@@ -175,57 +227,7 @@ pub trait Resource: Send + Sync + 'static {
     }
 }
 
-/// Function that reads the state of an earlier schema version.
-type Upgrade<M> = Box<dyn Fn(&Json) -> Result<M> + Send + Sync>;
-
-/// Conversion of states with an earlier schema version.
-pub struct Upgrader<M> {
-    from: i64,
-    run: Upgrade<M>,
-}
-
-impl<M: Model> Upgrader<M> {
-    /// Creates an upgrader from this version, whose attributes were those of `Old`. Unknown attributes are dropped, missing ones
-    /// are null.
-    pub fn from<Old: Model>(version: i64, run: impl Fn(Old) -> Result<M> + Send + Sync + 'static) -> Upgrader<M> {
-        // The schema is compiled only when an old state is read, since most states have the current version.
-        let schema = LazySchema::default();
-        let run = move |json: &Json| {
-            let schema = schema.get(Schema::of::<Old>);
-            run(Old::from_cty(&state::read_object(json, schema)?)?)
-        };
-        Upgrader {
-            from: version,
-            run: Box::new(run),
-        }
-    }
-}
-
-/// An object of another resource type that a `moved` block names: its state and identity, and the provider and type that stored them.
-#[derive(Clone, Debug)]
-pub struct MoveSource {
-    /// Full address of the provider that stored the state.
-    pub provider: String,
-    /// Resource type of the stored state.
-    pub type_name: String,
-    /// Schema version of the state.
-    pub schema_version: i64,
-    /// The attributes, in the form of the state file. [`MoveSource::read`] reads them as a model.
-    pub state: Json,
-    /// Identity, in the form of the state file; `None` if the state has no identity for the object.
-    pub identity: Option<Json>,
-    /// Schema version of the identity.
-    pub identity_schema_version: i64,
-}
-
-impl MoveSource {
-    /// Reads the state as a model. Attributes that the model does not have are dropped, and missing ones are null.
-    pub fn read<M: Model>(&self) -> Result<M> {
-        Ok(M::from_cty(&state::read(&self.state, &M::ty())?)?)
-    }
-}
-
-/// The result of an operation on a resource, with values instead of models.
+/// The result of an operation on a resource, as values.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub state: Option<Value>,

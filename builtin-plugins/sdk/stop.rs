@@ -5,8 +5,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// The stop signal of one call, which tells it to end early. The signal is set when the user requests a stop during the call, or when the
-/// caller disconnects. Later calls have new signals.
+/// The signal to end a call early. Each call has a signal of its own: it is set when the user requests a stop
+/// during the call, or when the caller disconnects. Later calls have new signals.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use monoform_sdk::{Diagnostic, Result, Stop};
+///
+/// async fn pause(mut stop: Stop) -> Result<()> {
+///     tokio::select! {
+///         () = tokio::time::sleep(Duration::from_secs(3600)) => Ok(()),
+///         () = stop.requested() => Err(Diagnostic::error("Operation Canceled", "The pause was cut short.").into()),
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // In a test: a signal that is set at once.
+/// assert!(pause(Stop::when(async {})).await.is_err());
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Stop(Arc<Signal>);
 

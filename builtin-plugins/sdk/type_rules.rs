@@ -17,6 +17,7 @@ enum Rules {
     Custom {
         check: fn(&Value) -> Option<ModelError>,
         same: fn(&Value, &Value) -> bool,
+        in_plans: bool,
         base: TypeRules,
     },
     /// Elements of a list, set or map.
@@ -25,6 +26,15 @@ enum Rules {
     Tuple(Vec<TypeRules>),
     /// Attributes of an object.
     Object(Vec<(&'static str, TypeRules)>),
+}
+
+/// Values that are compared by meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// A configured value with a prior one.
+    Plan,
+    /// A value from the service with the planned or stored one.
+    Result,
 }
 
 impl fmt::Debug for TypeRules {
@@ -51,19 +61,25 @@ pub(crate) fn of_object(parts: Vec<(Option<&'static str>, TypeRules)>) -> TypeRu
 }
 
 impl TypeRules {
-    /// Returns the rules of a type that accepts a value if `check` returns no error. Two values mean the same if `same` returns true.
-    /// `base` has the rules of the simpler type as which the values are written.
+    /// Returns the rules of a type that accepts the values for which `check` returns no error. Two values mean the same if `same`
+    /// returns true; in plans, only if `in_plans` is set. `base` has the rules of the type that values are written as.
     pub(crate) fn custom(
         check: fn(&Value) -> Option<ModelError>,
         same: fn(&Value, &Value) -> bool,
+        in_plans: bool,
         base: TypeRules,
     ) -> TypeRules {
-        TypeRules(Some(Arc::new(Rules::Custom { check, same, base })))
+        TypeRules(Some(Arc::new(Rules::Custom {
+            check,
+            same,
+            in_plans,
+            base,
+        })))
     }
 
     /// Returns the rule of a type that accepts a value if `check` returns no error. No two values mean the same.
     pub(crate) fn checked(check: fn(&Value) -> Option<ModelError>) -> TypeRules {
-        TypeRules::custom(check, |_, _| false, TypeRules::default())
+        TypeRules::custom(check, |_, _| false, true, TypeRules::default())
     }
 
     /// Returns the rules of a list, set or map with elements that have these rules.
@@ -132,18 +148,22 @@ impl TypeRules {
         }));
     }
 
-    /// Returns the value `after`, in which each part that means the same as in `before` is replaced by the part of `before`.
-    pub(crate) fn settled(&self, before: &Value, after: &Value) -> Value {
+    /// Returns the new value with each part that means the same as the prior part replaced by the latter.
+    pub(crate) fn settled(&self, when: Compared, before: &Value, after: &Value) -> Value {
         let (Some(rules), true, true) = (self.0.as_deref(), before.is_present(), after.is_present()) else {
             return after.clone();
         };
         if before == after {
             return after.clone();
         }
-        if let Rules::Custom { same, base, .. } = rules {
+        if let Rules::Custom {
+            same, in_plans, base, ..
+        } = rules
+        {
+            let same = |one, other| (*in_plans || when == Compared::Result) && same(one, other);
             return match same(before, after) {
                 true => before.clone(),
-                false => base.settled(before, after),
+                false => base.settled(when, before, after),
             };
         }
         let of_before = before.as_seq().unwrap_or_default();
@@ -154,11 +174,11 @@ impl TypeRules {
             let found = match &part {
                 Part::Attribute(name) => before.get(name),
                 Part::Key(key) => before.get(key),
-                // Elements of a set have no key, so an element is paired with one that means the same.
-                Part::SetElement => of_before.iter().find(|b| rules.settled(b, inner) == **b),
+                // Elements of a set are matched by meaning, since they have no key.
+                Part::SetElement => of_before.iter().find(|b| rules.settled(when, b, inner) == **b),
                 Part::Index(i) => of_before.get(*i),
             };
-            found.map_or_else(|| inner.clone(), |found| rules.settled(found, inner))
+            found.map_or_else(|| inner.clone(), |found| rules.settled(when, found, inner))
         })
     }
 }
@@ -172,5 +192,5 @@ fn refused(path: &Path, error: ModelError) -> Diagnostic {
         error.message
     );
     let path = Path(path.0.iter().cloned().chain(error.path.0).collect());
-    Diagnostic::error("Invalid Attribute Value", detail).at(path)
+    Diagnostic::error(error.summary.unwrap_or("Invalid Attribute Value"), detail).at(path)
 }

@@ -36,7 +36,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("monoform-config", &["lang", "schema", "syntax", "cty", "files"]),
     ("monoform-provider", &["schema", "syntax", "cty"]),
-    ("monoform-locks", &["cty"]),
+    ("monoform-locks", &["cty", "gotext"]),
     ("monoform-state", &["cty", "files", "locks"]),
     (
         "monoform-encryption",
@@ -136,7 +136,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("monoform-sdk-derive", &[]),
     ("monoform-process", &[]),
     ("monoform-sdk", &["sdk-derive", "cty", "gotext", "locks", "process"]),
-    ("monoform-sdk-server", &["sdk", "proto"]),
+    ("monoform-sdk-server", &["sdk", "proto", "gotext"]),
     // This crate tests plugins: any plugin may use it as a development dependency, and none as a normal one.
     ("monoform-sdk-testing", &["sdk"]),
     ("monoform-connection", &["sdk", "trust", "gotext", "openssh"]),

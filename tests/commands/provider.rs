@@ -299,6 +299,7 @@ fn built() {
     });
     assert_eq!(sums[0].0, sums[1].0);
     let (_, w) = &sums[0];
+    two_targets(w);
     for (arguments, expected) in [
         (&["-target=nothing"][..], &["Unknown target", "nothing"][..]),
         (
@@ -319,6 +320,56 @@ fn built() {
         .fails_with(&["Failed to build", "unclosed delimiter"]);
     w.run(&["provider", "release", "-target=x", "1.0.0"])
         .fails_with(&["-target", "-build"]);
+}
+
+/// Builds for this machine and for another system, whose linker and standard library must be there.
+fn two_targets(w: &Workspace) {
+    const NAME: &str = "provider::built: a second target";
+    const WINDOWS: &str = "x86_64-pc-windows-gnu";
+    if needs("x86_64-w64-mingw32-gcc", NAME).is_none() || !has_library(WINDOWS) {
+        return;
+    }
+    let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let own = if std::env::consts::ARCH == "aarch64" {
+        "arm64"
+    } else {
+        "amd64"
+    };
+    let targets = [format!("-target={host}"), format!("-target={WINDOWS}")];
+    let release = [
+        "provider",
+        "release",
+        "-build",
+        "-protocol=6",
+        "-out=both",
+        &targets[0],
+        &targets[1],
+    ];
+    w.run(&[&release[..], &["1.1.0"]].concat()).ok();
+    let sums = w.read("both/terraform-provider-zoo_1.1.0_SHA256SUMS");
+    for platform in [format!("linux_{own}"), "windows_amd64".to_owned()] {
+        let archive = format!("terraform-provider-zoo_1.1.0_{platform}.zip");
+        assert!(sums.contains(&archive), "{sums}");
+        let bytes = std::fs::read(w.dir().join("both").join(&archive)).expect("an archive");
+        // The name of the file in the archive, which installers look for.
+        let file = match platform.as_str() {
+            "windows_amd64" => "terraform-provider-zoo_v1.1.0.exe",
+            _ => "terraform-provider-zoo_v1.1.0",
+        };
+        assert!(
+            bytes.windows(file.len()).any(|part| part == file.as_bytes()),
+            "{archive}"
+        );
+    }
+}
+
+/// Returns true if the standard library of a target is installed.
+fn has_library(target: &str) -> bool {
+    let output = std::process::Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", target])
+        .output();
+    let dir = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    dir.is_ok_and(|dir| std::path::Path::new(&dir).is_dir())
 }
 
 fn signed() {

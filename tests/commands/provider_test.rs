@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use monoform_sdk_testing::acceptance::{Acceptance, AcceptanceError, Import, Object, Step};
 use support::{Workspace, lean, monoform, needs, words};
 
 pub const TESTS: &[(&str, fn())] = &[
@@ -11,6 +12,9 @@ pub const TESTS: &[(&str, fn())] = &[
     ("provider_test::sweepers_and_skipped_files_are_named", sweepers),
     ("provider_test::objects_that_are_left_can_be_destroyed", left),
     ("provider_test::files_with_mistakes_are_refused", refused),
+    ("provider_test::steps_in_rust_pass_and_failures_are_reported", in_rust),
+    ("provider_test::init_finds_the_provider_and_modules", initialized),
+    ("provider_test::provider_time_passes_its_acceptance_tests", time),
 ];
 
 fn workspace(provider: &str, files: &[(&str, &str)]) -> Workspace {
@@ -356,4 +360,102 @@ fn refused() {
         .fails_with(&["No acceptance tests", "tests"]);
     w.run(&["provider", "test", "terraform-provider-none"])
         .fails_with(&["No provider executable"]);
+}
+
+fn in_rust() {
+    let w = workspace("random", &[]);
+    let executable = w.dir().join("terraform-provider-random");
+    let step = Step::apply("create").config("resource \"random_integer\" \"a\" {\n  min = var.min\n  max = 9\n}");
+    let tests = |expected: i64| {
+        Acceptance::new(&executable)
+            .monoform(monoform())
+            .config("variable \"min\" { type = number }")
+            .variable("min", 9i64)
+            .step(
+                step.clone()
+                    .action("random_integer.a", "create")
+                    .planned(Object::at("random_integer.a").unknown("result").null("seed"))
+                    .state(
+                        Object::at("random_integer.a")
+                            .value("result", expected)
+                            .matches("id", "^9$"),
+                    )
+                    .assert("state[\"random_integer.a\"].result == 9", "The result is not 9.")
+                    .import(Import::at("random_integer.a").id("\"9,9,9\"")),
+            )
+            .step(
+                Step::plan("no number")
+                    .variable("min", "x")
+                    .expect_error("(?i)a number is required"),
+            )
+            .destroyed(Step::destroyed().command(["true"]))
+    };
+    tests(9).run().expect("tests that pass");
+    match tests(8).run() {
+        Err(AcceptanceError::Failed(report)) => assert!(words(&report).contains("and 8 is expected."), "{report}"),
+        other => panic!("{other:?}"),
+    }
+    let missing = tests(9).monoform(w.dir().join("none")).run();
+    assert!(matches!(missing, Err(AcceptanceError::NotRun(_))), "{missing:?}");
+}
+
+/// A file whose configuration has a module, which Terraform uses only after `init`.
+const INITIALIZED: &str = r#"
+init = true
+
+step "module" {
+  run = [["mkdir", "module"], ["sh", "-c", "echo 'resource \"null_resource\" \"a\" {}' > module/main.tf"]]
+  config {
+    module "one" {
+      source = "./module"
+    }
+
+    resource "null_resource" "b" {}
+  }
+  actions = { "module.one.null_resource.a" = "create", "null_resource.b" = "create" }
+}
+"#;
+
+fn initialized() {
+    let w = workspace("null", &[("tests/a.acctest.hcl", INITIALIZED)]);
+    let ran = w.run(&["provider", "test", "."]).ok();
+    assert!(
+        words(&ran.stdout).contains("Success! 1 passed, 0 failed."),
+        "{}",
+        ran.all()
+    );
+    let Some(terraform) = needs("terraform", "provider_test::initialized") else {
+        return;
+    };
+    let terraform = format!("-with={}", terraform.display());
+    let ran = w.run(&["provider", "test", &terraform, "."]).ok();
+    assert!(
+        words(&ran.stdout).contains("Success! 1 passed, 0 failed."),
+        "{}",
+        ran.all()
+    );
+    w.write("tests/a.acctest.hcl", &INITIALIZED.replace("init = true", ""));
+    let ran = w.run(&["provider", "test", &terraform, "."]);
+    assert_eq!(ran.status, 1, "{}", ran.all());
+}
+
+/// Steps of the provider `time`, beside its code, as an author has them.
+const TIME: &str = include_str!("../../builtin-plugins/provider-time/tests/time.acctest.hcl");
+
+fn time() {
+    let w = workspace("time", &[("tests/time.acctest.hcl", TIME)]);
+    let own = format!("-with={}", monoform());
+    let terraform = needs("terraform", "provider_test::time").map(|path| format!("-with={}", path.display()));
+    let count = if terraform.is_some() { 12 } else { 6 };
+    let arguments = ["provider", "test", &own]
+        .into_iter()
+        .chain(terraform.as_deref())
+        .chain(["."]);
+    let ran = w.run(&arguments.collect::<Vec<_>>()).ok();
+    let text = words(&ran.stdout);
+    assert!(
+        text.contains(&format!("Success! {count} passed, 0 failed.")),
+        "{}",
+        ran.all()
+    );
 }

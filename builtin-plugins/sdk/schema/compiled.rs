@@ -8,6 +8,7 @@ use cty::{ObjectType, Type, Value};
 
 use super::shape::{Attribute, Block, NestedBlock, Nesting, Schema};
 use crate::modifier::Modifier;
+use crate::type_rules::Compared;
 use crate::validate::{Group, Validator};
 
 /// A schema prepared for many calls: its object type, and its members in the order of that type's attributes. Descriptions are left
@@ -294,7 +295,9 @@ fn settled(members: &[CompiledMember], before: &Value, after: &Value) -> Value {
             return value.clone();
         };
         match member.inside() {
-            None => (member.attribute()).map_or_else(|| value.clone(), |a| a.rules.settled(before, value)),
+            None => {
+                (member.attribute()).map_or_else(|| value.clone(), |a| a.rules.settled(Compared::Result, before, value))
+            }
             Some((nesting, inner)) => settled_blocks(nesting, inner, before, value),
         }
     })

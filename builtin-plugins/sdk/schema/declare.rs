@@ -89,6 +89,34 @@ fn attribute() -> Attribute {
 }
 
 /// Declares an attribute that the configuration must set.
+///
+/// ```
+/// use monoform_sdk::schema::{block, computed, nested, optional, required};
+/// use monoform_sdk::{Attr, Set, Validator, model};
+///
+/// model! {
+///     pub struct Rule {
+///         pub port: Attr<i64> = required().validate(Validator::AtLeast(1)),
+///     }
+/// }
+///
+/// model! {
+///     pub struct Network {
+///         // Set by the configuration; another value replaces the object.
+///         pub name: Attr<String> = required().requires_replace(),
+///         // Set by the configuration, or by the provider.
+///         pub size: Attr<i64> = optional().computed().default(16i64),
+///         // Set by the provider, and kept while the object exists.
+///         pub id: Attr<String> = computed().keep(),
+///         // Read from the configuration, and never stored.
+///         pub password: Attr<String> = optional().write_only().sensitive(),
+///         // An attribute with attributes, and blocks.
+///         pub rules: Attr<Vec<Rule>> = nested(optional()),
+///         pub rule: Set<Rule> = block(),
+///     }
+/// }
+/// # let _ = Network::default();
+/// ```
 #[must_use]
 pub fn required() -> Attribute {
     Attribute {

@@ -71,7 +71,7 @@ impl ServedProvider {
             Ok(prepared) => prepared,
             Err(diagnostics) => return diagnostics,
         };
-        // Never `None`: `find_problems` refuses a list resource without a resource type of the same name.
+        // Refused in the answer with the schemas: see `ServedProvider::describe`.
         let Some(resource) = self.resources.get(&*request.name) else {
             return Diagnostics::new();
         };
@@ -81,8 +81,8 @@ impl ServedProvider {
             objects,
         };
         let send = async {
-            while let Some((display_name, object)) = found.recv().await {
-                let value = object.to_object(resource.schema());
+            while let Some(one) = found.recv().await {
+                let value = one.object.to_object(resource.schema());
                 let identity = identity_of(resource.identity(), &value);
                 let wired = || -> Result<(Option<Wire>, Option<Wire>)> {
                     let ty = identity_type(resource.schema(), resource.identity());
@@ -95,10 +95,10 @@ impl ServedProvider {
                 };
                 let event = match wired() {
                     Ok((identity, object)) => ListEvent {
-                        display_name,
+                        display_name: one.display_name,
                         identity,
                         object,
-                        ..ListEvent::default()
+                        diagnostics: one.diagnostics,
                     },
                     Err(diagnostics) => ListEvent {
                         diagnostics,
@@ -184,7 +184,17 @@ mod tests {
                     name: name.into(),
                     size: size.into(),
                 };
-                if name.starts_with(config.prefix.text()) && !found.push(name.to_uppercase(), thing).await {
+                if !name.starts_with(config.prefix.text()) {
+                    continue;
+                }
+                let wants_more = match name {
+                    "astrid" => {
+                        let warning = Diagnostic::warning("No size", "The service does not know it.");
+                        found.push_with(name.to_uppercase(), thing, warning.into()).await
+                    }
+                    _ => found.push(name.to_uppercase(), thing).await,
+                };
+                if !wants_more {
                     return Ok(());
                 }
             }
@@ -225,6 +235,8 @@ mod tests {
         let names: Vec<&str> = events.iter().map(|e| &*e.display_name).collect();
         assert_eq!(names, ["ANNA", "ASTRID"]);
         assert!(events[0].identity.is_some() && events[0].object.is_none());
+        let problems: Vec<usize> = events.iter().map(|e| e.diagnostics.0.len()).collect();
+        assert_eq!((problems.as_slice(), events[1].identity.is_some()), (&[0, 1][..], true));
         assert_eq!(diagnostics.0.len(), 1);
     }
 

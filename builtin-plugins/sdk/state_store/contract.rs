@@ -9,7 +9,9 @@ use crate::diag::{Diagnostic, Diagnostics, Result};
 use crate::model::Model;
 use crate::schema::Schema;
 
-/// A type of state store, before it is configured.
+/// A kind of state store, before it is configured.
+///
+/// The [`StateClient`] reads and writes states. `monoform_sdk_testing::state_store::conformance` checks an implementation.
 #[async_trait]
 pub trait StateStore: Send + Sync + 'static {
     /// The configuration, declared by [`model!`](crate::model!).

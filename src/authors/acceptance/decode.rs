@@ -520,6 +520,7 @@ fn strings(list: &Value) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::file::masked;
     use super::*;
 
     fn read(text: &str) -> (Option<AcceptanceFile>, Vec<String>) {
@@ -552,5 +553,20 @@ mod tests {
         ] {
             assert!(all.contains(part), "{part}\n{all}");
         }
+    }
+
+    #[test]
+    fn configuration_keeps_its_positions_in_the_masked_file() {
+        let text = "# é\nstep \"a\" {\n  config {\n    resource \"zoo_pet\" \"a\" {}\n  }\n}\n";
+        let (file, problems) = read(text);
+        assert_eq!(problems, [""; 0]);
+        let file = file.unwrap();
+        let Some(StepConfig::Text(range)) = &file.steps[0].config else {
+            panic!("{file:?}");
+        };
+        let masked = masked(&file.text, &[range]);
+        assert_eq!(masked.trim(), "resource \"zoo_pet\" \"a\" {}");
+        assert_eq!(masked.find("resource"), text.find("resource"));
+        assert_eq!(masked.lines().nth(3), text.lines().nth(3));
     }
 }

@@ -51,34 +51,3 @@ pub fn read_all(dir: &Path, shown: &str) -> (Vec<AcceptanceFile>, SourceMap, Dia
     }
     (found, sources, problems)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::file::{StepConfig, masked};
-    use super::*;
-
-    fn read(text: &str) -> (Option<AcceptanceFile>, Vec<String>) {
-        let mut sources = SourceMap::default();
-        let (file, problems) = decode("tests/a.acctest.hcl", Path::new("."), text.as_bytes(), &mut sources);
-        let texts = problems
-            .iter()
-            .map(|p| format!("{}: {}", p.summary, p.detail))
-            .collect();
-        (file, texts)
-    }
-
-    #[test]
-    fn configuration_keeps_its_positions_in_the_masked_file() {
-        let text = "# é\nstep \"a\" {\n  config {\n    resource \"zoo_pet\" \"a\" {}\n  }\n}\n";
-        let (file, problems) = read(text);
-        assert_eq!(problems, [""; 0]);
-        let file = file.unwrap();
-        let Some(StepConfig::Text(range)) = &file.steps[0].config else {
-            panic!("{file:?}");
-        };
-        let masked = masked(&file.text, &[range]);
-        assert_eq!(masked.trim(), "resource \"zoo_pet\" \"a\" {}");
-        assert_eq!(masked.find("resource"), text.find("resource"));
-        assert_eq!(masked.lines().nth(3), text.lines().nth(3));
-    }
-}
