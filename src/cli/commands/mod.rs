@@ -448,16 +448,12 @@ fn run_command(mut surroundings: Surroundings, command: &Command, parsed: &Parse
         }
     };
     surroundings.console.form.compact |= flags::compact_warnings(&matches);
-    if let Some(path) = flags::json_into(&matches) {
-        if let Err(failure) = json_into::begin(
-            &mut surroundings,
-            (command.path, STREAMING.contains(&command.path)),
-            path,
-            as_json,
-        ) {
-            let outcome = wrong_usage(&surroundings, command, failure, as_json);
-            return surroundings.render(outcome);
-        }
+    let streams = STREAMING.contains(&command.path);
+    if let Some(path) = flags::json_into(&matches)
+        && let Err(failure) = json_into::begin(&mut surroundings, (command.path, streams), path, as_json)
+    {
+        let outcome = wrong_usage(&surroundings, command, failure, as_json);
+        return surroundings.render(outcome);
     }
     if let Some(flag) = flags::for_people(&matches).filter(|_| as_json) {
         let failure = Failure::usage(
