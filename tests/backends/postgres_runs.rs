@@ -376,7 +376,9 @@ fn killed() {
     end(second).ok();
     // The session of the killed run ends when its plugin has noticed that the run is gone.
     wait_for("the end of the killed run's session", || {
-        let query = "SELECT count(*) AS locks FROM pg_locks WHERE locktype = 'advisory'";
+        // Other tests have locks in other databases of the server.
+        let query = "SELECT count(*) AS locks FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database \
+                     WHERE datname = current_database())";
         run(&two, Tool::Monoform, &["state", "query", query]).ok().stdout == "locks\n0\n"
     });
     let state = pulled(&two);
