@@ -93,7 +93,7 @@ impl Reply {
 pub async fn read_body(
     request: Request<Incoming>,
     limit: usize,
-    admit: &mut (dyn FnMut(usize) -> Result<(), Reply> + Send),
+    admit: &mut (dyn FnMut(usize) -> Result<(), Box<Reply>> + Send),
 ) -> Result<Vec<u8>, Reply> {
     let mut body = std::pin::pin!(Limited::new(request.into_body(), limit));
     let mut read = Vec::new();
@@ -104,7 +104,7 @@ pub async fn read_body(
         })?;
         // Trailers are not read.
         if let Ok(part) = frame.into_data() {
-            admit(part.len())?;
+            admit(part.len()).map_err(|reply| *reply)?;
             read.extend_from_slice(&part);
         }
     }

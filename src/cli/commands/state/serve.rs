@@ -335,7 +335,7 @@ async fn wanted(
     if is_write(&method) {
         let lock = lock_id(request.uri().query());
         let mut take = |bytes| {
-            taken.push(memory.take(bytes).ok_or_else(no_memory)?);
+            taken.push(memory.take(bytes).ok_or_else(|| Box::new(no_memory()))?);
             Ok(())
         };
         let text = read_body(request, LARGEST, &mut take).await?;
