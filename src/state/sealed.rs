@@ -303,7 +303,8 @@ mod tests {
     }
 
     const STATE: &str = r#"{"version":4,"serial":1,"lineage":"l","outputs":{"a":{"value":1e3,"type":"number","sensitive":true}},"resources":[
-{"mode":"managed","type":"t","name":"n","provider":"p","instances":[{"index_key":0,"schema_version":0,"attributes":{"b":"secret","a":1.50},
+{"mode":"managed","type":"t","name":"n","provider":"provider[\"registry.terraform.io/a/b\"]","instances":[
+{"index_key":0,"schema_version":0,"attributes":{"b":"secret","a":1.50},
 "private":"AAE=","sensitive_attributes":[],"dependencies":["t.m"]},{"index_key":1,"schema_version":0,"attributes":{"b":"hidden"}}]}]}"#;
 
     fn sealer() -> Sealer {

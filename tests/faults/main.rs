@@ -10,7 +10,7 @@
 //! - [`interrupts`]: interrupts, graceful or not.
 //! - [`kills`], [`crashes`]: `kill -9`, and the report of the next command.
 //! - [`machine`]: unusual machines. [`clock`]: a wrong clock.
-//! - [`prompts`]: questions.
+//! - [`prompts`]: questions on the terminal.
 //! - [`injected`]: errors and kills at every write.
 //! - [`suites`]: test suites that are stopped, or leave objects behind.
 //! - [`panics`]: bugs of Monoform.
