@@ -498,7 +498,7 @@ impl LockRecord for LockLease<'_> {
             ..info.clone()
         };
         if let Err(mut problems) = client.put_holder(about, blob, &id, Some(&info)).await {
-            // A lease whose holder is not recorded would block others without telling by whom, so it is released.
+            // A lease without a recorded holder would block other programs, and their errors could not name the holder. So it is released.
             let released = client.release_lease(about, blob, &id).await;
             client.hold(blob, None);
             if let Err(more) = released {

@@ -105,7 +105,7 @@ async fn take_with(kv: &Kv, path: &str, info: &mut LockInfo, session: &str) -> R
     info.info = format!("consul session: {session}");
     path.clone_into(&mut info.path);
     info.created = jiff::Timestamp::now().to_string();
-    // A lock whose holder is not recorded would block others without telling by whom, so it is released.
+    // A lock without a recorded holder would block other programs, and their errors could not name the holder. So it is released.
     if let Err(problems) = kv.put(TAKING, &info_key(path), info.to_json().into_bytes()).await {
         let _ = kv.release(TAKING, &key(path), session).await;
         return Err(problems);

@@ -381,7 +381,7 @@ impl LockedStore for Client {
                 0 => base.clone(),
                 number => format!("{base}-part-{number}"),
             };
-            // Only the first part is written conditionally. Whoever succeeds with it also writes the other parts.
+            // Only the first part is written conditionally. The program that succeeds with it also writes the other parts.
             let expected = expected.filter(|_| count == 0);
             match self.write_part(about, (workspace, &name), part, expected).await? {
                 Outcome::Done(written) if count == 0 => revision = written,

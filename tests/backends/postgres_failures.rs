@@ -160,8 +160,8 @@ fn lost_server() {
     let hosts = format!("127.0.0.1:{}", server.port);
     let meeting = Meeting::in_lab(lab_with_objects_on(server.clone(), &hosts));
     let (w, two) = (meeting.directory(SLOW), meeting.directory(SLOW));
-    // The run waits for the server as long.
-    let w = w.env("MONOFORM_PG_TIMEOUT", "5");
+    // The run waits for the server as long. It is also the limit of each answer before the kill, so it must be long on a busy machine.
+    let w = w.env("MONOFORM_PG_TIMEOUT", "20");
     let first = start(&w, &["-target=terraform_data.one"]);
     wait_for("the apply", || meeting.is_there("one"));
     server.kill();

@@ -72,6 +72,6 @@ pub async fn forward(channel: Channel<Msg>, socket: PathBuf) {
         return;
     };
     let mut stream = channel.into_stream();
-    // An error is ignored, since there is nobody to report it to: the other machine sees that the channel is closed.
+    // An error is ignored: the other machine sees that the channel is closed.
     drop(tokio::io::copy_bidirectional(&mut stream, &mut agent).await);
 }

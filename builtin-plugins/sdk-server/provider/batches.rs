@@ -105,7 +105,7 @@ impl Exchange {
                         Poll::Ready(Some(Ok(batch))) => {
                             batch.requests.into_iter().for_each(|call| self.begin(call, cx))
                         }
-                        // The client has closed the stream, so nobody waits for the calls any more, and they are requested to stop.
+                        // The client has closed the stream and needs no answers, so the calls are requested to stop.
                         Poll::Ready(_) => {
                             open = false;
                             self.callers.clear();

@@ -171,7 +171,7 @@ fn yes() -> bool {
 pub(super) struct Wanted {
     /// ID that the lock will have.
     pub lock: String,
-    /// False for a run that keeps nobody away from what it changes.
+    /// False for a run without locks (`-lock=false`): other runs may change the same objects.
     #[serde(default = "yes")]
     locked: bool,
     objects: Vec<Instance>,

@@ -1,6 +1,6 @@
 //! The client with its session, and new connections for the session of a run: the server was restarted, or its standby takes over.
 //!
-//! The rows of the run's locks are still there, so the run goes on if nobody was granted a conflicting request meanwhile. A standby that
+//! The rows of the run's locks are still there, so the run goes on unless a conflicting request was granted meanwhile. A standby that
 //! gets changes asynchronously can lack the last ones. So the run's objects are read again: those that differ from what the run has
 //! written are written once more at its end.
 

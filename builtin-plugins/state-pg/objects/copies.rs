@@ -172,7 +172,7 @@ async fn continue_copy(
             }
         }
     }
-    // Somebody may have deleted rows of the history.
+    // Rows of the history may have been deleted by hand.
     if revisions != row.revision - head.revision {
         return Ok(None);
     }
